@@ -1,0 +1,120 @@
+// Built without contraction to FMA (see CMakeLists.txt) and without libm's log: then IEEE
+// arithmetic fixes every bit of the result.
+#include "base/rng.h"
+
+#include <bit>
+#include <cmath>
+
+namespace cria {
+namespace {
+
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u;
+
+// SplitMix64's finaliser (Steele, Lea, Flood 2014).
+constexpr uint64_t mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+// Natural logarithm of a normal x > 0: x = 2^e * m with m in [sqrt(1/2), sqrt(2)), and
+// log m = 2 atanh((m-1)/(m+1)) as a series; |s| <= 0.172, so 11 terms reach double precision.
+double log_exact_order(double x) {
+  const uint64_t u = std::bit_cast<uint64_t>(x);
+  int exponent = static_cast<int>(u >> 52) - 1023;
+  double m = std::bit_cast<double>((u & 0x000fffffffffffffu) | 0x3ff0000000000000u);
+  if (m > 1.4142135623730951) {
+    m *= 0.5;
+    ++exponent;
+  }
+  const double s = (m - 1.0) / (m + 1.0);
+  const double z = s * s;
+  double sum = 0;
+  for (int n = 21; n >= 1; n -= 2) sum = sum * z + 1.0 / n;
+  return exponent * 0.6931471805599453 + 2.0 * s * sum;
+}
+
+// sum of c[i] x^i
+template <int N>
+constexpr double polynomial(const double (&c)[N], double x) {
+  double sum = c[N - 1];
+  for (int i = N - 2; i >= 0; --i) sum = sum * x + c[i];
+  return sum;
+}
+
+// Rational approximations of Wichura's algorithm AS 241 (1988): centre, tail, far tail.
+constexpr double kCentreNum[] = {3.3871328727963666080e0, 1.3314166789178437745e2,
+                                 1.9715909503065514427e3, 1.3731693765509461125e4,
+                                 4.5921953931549871457e4, 6.7265770927008700853e4,
+                                 3.3430575583588128105e4, 2.5090809287301226727e3};
+constexpr double kCentreDen[] = {1.0,
+                                 4.2313330701600911252e1,
+                                 6.8718700749205790830e2,
+                                 5.3941960214247511077e3,
+                                 2.1213794301586595867e4,
+                                 3.9307895800092710610e4,
+                                 2.8729085735721942674e4,
+                                 5.2264952788528545610e3};
+constexpr double kTailNum[] = {1.42343711074968357734e0,  4.63033784615654529590e0,
+                               5.76949722146069140550e0,  3.64784832476320460504e0,
+                               1.27045825245236838258e0,  2.41780725177450611770e-1,
+                               2.27238449892691845833e-2, 7.74545014278341407640e-4};
+constexpr double kTailDen[] = {1.0,
+                               2.05319162663775882187e0,
+                               1.67638483018380384940e0,
+                               6.89767334985100004550e-1,
+                               1.48103976427480074590e-1,
+                               1.51986665636164571966e-2,
+                               5.47593808499534494600e-4,
+                               1.05075007164441684324e-9};
+constexpr double kFarNum[] = {6.65790464350110377720e0,  5.46378491116411436990e0,
+                              1.78482653991729133580e0,  2.96560571828504891230e-1,
+                              2.65321895265761230930e-2, 1.24266094738807843860e-3,
+                              2.71155556874348757815e-5, 2.01033439929228813265e-7};
+constexpr double kFarDen[] = {1.0,
+                              5.99832206555887937690e-1,
+                              1.36929880922735805310e-1,
+                              1.48753612908506148525e-2,
+                              7.86869131145613259100e-4,
+                              1.84631831751005468180e-5,
+                              1.42151175831644588870e-7,
+                              2.04426310338993978564e-15};
+
+}  // namespace
+
+double normal_quantile(double p) {
+  const double q = p - 0.5;
+  if (std::abs(q) <= 0.425) {
+    const double r = 0.180625 - q * q;
+    return q * polynomial(kCentreNum, r) / polynomial(kCentreDen, r);
+  }
+  const double r = std::sqrt(-log_exact_order(q < 0 ? p : 1.0 - p));
+  const double x = r <= 5.0 ? polynomial(kTailNum, r - 1.6) / polynomial(kTailDen, r - 1.6)
+                            : polynomial(kFarNum, r - 5.0) / polynomial(kFarDen, r - 5.0);
+  return q < 0 ? -x : x;
+}
+
+Rng::Rng(uint64_t seed, uint64_t stream) : key_(mix(mix(seed + kGolden) + stream * kGolden)) {}
+
+uint64_t Rng::bits() { return mix(key_ + ++position_ * kGolden); }
+
+uint32_t Rng::below(uint32_t bound) {
+  return static_cast<uint32_t>(((bits() >> 32) * bound) >> 32);
+}
+
+double Rng::uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+
+// Half a step in, so that p is never 0 or 1.
+double Rng::normal() {
+  return normal_quantile((static_cast<double>(bits() >> 12) + 0.5) * 0x1p-52);
+}
+
+void Rng::fill_uniform(std::span<float> out, float low, float high) {
+  for (float& x : out) x = static_cast<float>(low + (double{high} - low) * uniform());
+}
+
+void Rng::fill_normal(std::span<float> out, float stddev) {
+  for (float& x : out) x = static_cast<float>(stddev * normal());
+}
+
+}  // namespace cria
