@@ -1,0 +1,38 @@
+# cria_flags: what every target of the project compiles with. Options for g++ never reach nvcc.
+include(CheckCXXCompilerFlag)
+
+add_library(cria_flags INTERFACE)
+target_compile_features(cria_flags INTERFACE cxx_std_20)
+target_include_directories(cria_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+# The instruction set is the same in all objects of a build, because the linker keeps one copy of
+# each inline function. The portable build lowers it and isolates its kernels (kernels.cmake).
+set(cria_cxx_flags -Wall -Wextra -fno-math-errno -fno-trapping-math -ffp-contract=fast)
+set(CRIA_WIDE_VECTORS "")
+check_cxx_compiler_flag(-mprefer-vector-width=512 CRIA_HAS_VECTOR_WIDTH)
+if(CRIA_HAS_VECTOR_WIDTH)
+  set(CRIA_WIDE_VECTORS -mprefer-vector-width=512)
+endif()
+if(CRIA_PORTABLE)
+  check_cxx_compiler_flag(-march=x86-64-v4 CRIA_HAS_X86_LEVELS)
+  if(NOT CRIA_HAS_X86_LEVELS)
+    message(FATAL_ERROR "CRIA_PORTABLE needs a compiler for x86-64 that knows -march=x86-64-v4.")
+  endif()
+  list(APPEND cria_cxx_flags -march=x86-64-v2)
+else()
+  list(APPEND cria_cxx_flags -march=native ${CRIA_WIDE_VECTORS})
+endif()
+target_compile_options(cria_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cria_cxx_flags}>")
+
+if(CRIA_HAVE_CUDA)
+  # The standard is spelled out because CMake 3.25.1 knows CUDA only up to C++17.
+  target_compile_options(cria_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-lineinfo;-Xcompiler=-Wall>")
+endif()
+
+if(CRIA_SANITIZE)
+  target_compile_options(cria_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${CRIA_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer>")
+  target_link_options(cria_flags INTERFACE -fsanitize=${CRIA_SANITIZE})
+endif()

@@ -1,0 +1,163 @@
+# One kernel list x type x target per translation unit. The calls of cria_kernels() are the only
+# list of kernels there is: stubs, build and registration all follow from them.
+#
+#   cria_kernels(<stem> <List> <dtype>... [INTO <library>] [HEADER <header>])
+#
+# For each dtype and each target (cpu, trace, cuda) a stub that instantiates
+# cria::kernels::<List><type> from <header> (default "kernels/<stem>.h") joins <library> (default
+# `cria`). cria_finish_kernels(<library>) then writes the function that registers them all:
+# cria::register_all_kernels for `cria`, cria::register_<library>_kernels for any other.
+
+set(CRIA_TYPE_f32 float)
+set(CRIA_TYPE_i32 int32_t)
+
+# The CPU variants: one for this machine, or one for each x86-64 level.
+if(CRIA_PORTABLE)
+  set(CRIA_CPU_VARIANTS cpu_v4 cpu_v3)
+else()
+  set(CRIA_CPU_VARIANTS cpu)
+endif()
+set(CRIA_KERNEL_VARIANTS ${CRIA_CPU_VARIANTS} trace)
+if(CRIA_HAVE_CUDA)
+  list(APPEND CRIA_KERNEL_VARIANTS cuda)
+endif()
+
+function(cria_kernels stem list)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "INTO;HEADER" "")
+  if(NOT arg_INTO)
+    set(arg_INTO cria)
+  endif()
+  if(NOT arg_HEADER)
+    set(arg_HEADER kernels/${stem}.h)
+  endif()
+  foreach(variant IN LISTS CRIA_KERNEL_VARIANTS)
+    _cria_kernel_objects(${arg_INTO} ${variant})
+    foreach(dtype IN LISTS arg_UNPARSED_ARGUMENTS)
+      _cria_kernel_stub(${arg_INTO} ${variant} ${stem} ${list} ${dtype} ${arg_HEADER})
+    endforeach()
+  endforeach()
+endfunction()
+
+# Writes one stub and adds it to the objects of its variant.
+function(_cria_kernel_stub library variant stem list dtype header)
+  string(REGEX REPLACE "_v[0-9]$" "" target ${variant})
+  string(TOUPPER ${target} target_macro)
+  set(type ${dtype})
+  if(DEFINED CRIA_TYPE_${dtype})
+    set(type ${CRIA_TYPE_${dtype}})
+  endif()
+  set(extension cpp)
+  if(target STREQUAL cuda)
+    set(extension cu)
+  endif()
+  set(function register_${stem}_${dtype}_${variant})
+  set(stub ${PROJECT_BINARY_DIR}/kernels/${library}/${stem}_${dtype}_${variant}.${extension})
+  file(CONFIGURE OUTPUT ${stub} @ONLY CONTENT [=[
+#define CRIA_TARGET_@target_macro@ 1
+#include "kernels/instantiate.h"
+
+#include "@header@"
+
+namespace cria {
+void @function@(KernelRegistry& registry);
+void @function@(KernelRegistry& registry) {
+  kernels::instantiate<kernels::@list@<@type@>>(registry);
+}
+}  // namespace cria
+]=])
+  target_sources(${library}_kernels_${variant} PRIVATE ${stub})
+  set_property(TARGET ${library} APPEND PROPERTY CRIA_REGISTER_${variant} ${function})
+endfunction()
+
+# The object library of one variant, made on first use.
+function(_cria_kernel_objects library variant)
+  set(objects ${library}_kernels_${variant})
+  if(TARGET ${objects})
+    return()
+  endif()
+  add_library(${objects} OBJECT)
+  target_link_libraries(${objects} PRIVATE cria_flags)
+  get_target_property(includes ${library} INCLUDE_DIRECTORIES)
+  if(includes)
+    target_include_directories(${objects} PRIVATE ${includes})
+  endif()
+  if(variant STREQUAL trace)
+    target_compile_options(${objects} PRIVATE -O1)  # analysed, not timed: cheap to build
+  elseif(variant MATCHES "^cpu_(v[0-9])$")
+    target_compile_options(${objects} PRIVATE -march=x86-64-${CMAKE_MATCH_1} ${CRIA_WIDE_VECTORS})
+    _cria_isolate(${library} ${variant})
+    return()
+  endif()
+  target_sources(${library} PRIVATE $<TARGET_OBJECTS:${objects}>)
+endfunction()
+
+# Joins a variant's objects into one whose only visible definitions are the register functions.
+# Otherwise the linker would merge inline functions compiled for different instruction sets, and an
+# AVX-512 copy could run on a machine without it.
+function(_cria_isolate library variant)
+  set(objects ${library}_kernels_${variant})
+  set(joined ${PROJECT_BINARY_DIR}/kernels/${objects}.o)
+  add_custom_command(
+    OUTPUT ${joined}
+    COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${joined} $<TARGET_OBJECTS:${objects}>
+    COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=*cria*register_*_${variant}* ${joined}
+    DEPENDS ${objects} $<TARGET_OBJECTS:${objects}>
+    COMMENT "Isolating ${objects}"
+    COMMAND_EXPAND_LISTS VERBATIM)
+  add_custom_target(${objects}_joined DEPENDS ${joined})
+  add_dependencies(${library} ${objects}_joined)
+  target_sources(${library} PRIVATE ${joined})
+  set_source_files_properties(${joined} TARGET_DIRECTORY ${library}
+                              PROPERTIES GENERATED ON EXTERNAL_OBJECT ON)
+endfunction()
+
+# Writes the function that registers every kernel of the library.
+function(cria_finish_kernels library)
+  set(name register_${library}_kernels)
+  if(library STREQUAL cria)
+    set(name register_all_kernels)
+  endif()
+  set(declarations "")
+  foreach(variant IN LISTS CRIA_KERNEL_VARIANTS)
+    set(calls_${variant} "")
+    get_target_property(functions ${library} CRIA_REGISTER_${variant})
+    if(functions)
+      foreach(function IN LISTS functions)
+        string(APPEND declarations "void ${function}(KernelRegistry&);\n")
+        string(APPEND calls_${variant} "  ${function}(registry);\n")
+      endforeach()
+    endif()
+  endforeach()
+  if(CRIA_PORTABLE)
+    set(cpu_calls "  if (has_x86_64_v4()) {
+${calls_cpu_v4}  } else if (has_x86_64_v3()) {
+${calls_cpu_v3}  } else {
+    fail(\"this CPU has no AVX2 and FMA, which cria's kernels need: use a newer machine\");
+  }\n")
+    set(cpu_checks "static bool has_x86_64_v3() {
+  return __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\") &&
+         __builtin_cpu_supports(\"bmi2\");
+}
+static bool has_x86_64_v4() {
+  return has_x86_64_v3() && __builtin_cpu_supports(\"avx512f\") &&
+         __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512cd\") &&
+         __builtin_cpu_supports(\"avx512dq\") && __builtin_cpu_supports(\"avx512vl\");
+}\n")
+  else()
+    set(cpu_calls "${calls_cpu}")
+    set(cpu_checks "")
+  endif()
+  set(list_file ${PROJECT_BINARY_DIR}/kernels/${library}/kernel_list.cpp)
+  file(CONFIGURE OUTPUT ${list_file} @ONLY CONTENT [=[
+#include "base/error.h"
+
+namespace cria {
+class KernelRegistry;
+@declarations@@cpu_checks@
+void @name@(KernelRegistry& registry);
+void @name@([[maybe_unused]] KernelRegistry& registry) {
+@cpu_calls@@calls_trace@@calls_cuda@}
+}  // namespace cria
+]=])
+  target_sources(${library} PRIVATE ${list_file})
+endfunction()
