@@ -1,4 +1,5 @@
-# cria_flags: what every target of the project compiles with. Options for g++ never reach nvcc.
+# cria_flags: what every object of the project compiles with. Options for g++ never reach nvcc.
+# cria_isa: the CPU instruction set of every object but the portable build's kernels.
 include(CheckCXXCompilerFlag)
 
 add_library(cria_flags INTERFACE)
@@ -6,9 +7,12 @@ target_compile_features(cria_flags INTERFACE cxx_std_20)
 target_include_directories(cria_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 set(CMAKE_CXX_EXTENSIONS OFF)
 
-# The instruction set is the same in all objects of a build, because the linker keeps one copy of
-# each inline function. The portable build lowers it and isolates its kernels (kernels.cmake).
 set(cria_cxx_flags -Wall -Wextra -fno-math-errno -fno-trapping-math -ffp-contract=fast)
+target_compile_options(cria_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cria_cxx_flags}>")
+
+# One instruction set for all objects of a build, because the linker keeps one copy of each inline
+# function. The portable build lowers it and isolates its kernels (kernels.cmake).
+add_library(cria_isa INTERFACE)
 set(CRIA_WIDE_VECTORS "")
 check_cxx_compiler_flag(-mprefer-vector-width=512 CRIA_HAS_VECTOR_WIDTH)
 if(CRIA_HAS_VECTOR_WIDTH)
@@ -19,11 +23,11 @@ if(CRIA_PORTABLE)
   if(NOT CRIA_HAS_X86_LEVELS)
     message(FATAL_ERROR "CRIA_PORTABLE needs a compiler for x86-64 that knows -march=x86-64-v4.")
   endif()
-  list(APPEND cria_cxx_flags -march=x86-64-v2)
+  set(isa -march=x86-64-v2)
 else()
-  list(APPEND cria_cxx_flags -march=native ${CRIA_WIDE_VECTORS})
+  set(isa -march=native ${CRIA_WIDE_VECTORS})
 endif()
-target_compile_options(cria_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cria_cxx_flags}>")
+target_compile_options(cria_isa INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${isa}>")
 
 if(CRIA_HAVE_CUDA)
   # The standard is spelled out because CMake 3.25.1 knows CUDA only up to C++17.
