@@ -1,0 +1,91 @@
+#include "base/json.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/error.h"
+
+namespace cria {
+namespace {
+
+namespace fs = std::filesystem;
+
+class JsonFile : public ::testing::Test {
+ protected:
+  JsonFile() {
+    std::string name = (fs::temp_directory_path() / "cria-json-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~JsonFile() override { fs::remove_all(folder_); }
+
+  static std::string message_of(auto&& f) {
+    try {
+      f();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  static void expect_has(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(JsonFile, RoundTripKeepsOrder) {
+  const fs::path path = folder_ / "a.json";
+  write_json(path, Json{{"z", 1}, {"a", {1.5, "two"}}});
+  EXPECT_EQ(read_json(path).dump(), R"({"z":1,"a":[1.5,"two"]})");
+}
+
+TEST_F(JsonFile, OverwritesAndLeavesNoTemporary) {
+  const fs::path path = folder_ / "a.txt";
+  write_text(path, "first, longer");
+  write_text(path, "second");
+  EXPECT_EQ(read_text(path), "second");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(JsonFile, NewFilesFollowTheUmask) {
+  const mode_t saved = ::umask(022);
+  write_text(folder_ / "a.txt", "x");
+  ::umask(saved);
+  EXPECT_EQ(fs::status(folder_ / "a.txt").permissions(), fs::perms{0644});
+}
+
+TEST_F(JsonFile, MissingFileIsNamed) {
+  const std::string message = message_of([&] { read_json(folder_ / "none.json"); });
+  expect_has(message, "none.json");
+  expect_has(message, "No such file");
+}
+
+TEST_F(JsonFile, FolderIsNotAFile) {
+  expect_has(message_of([&] { read_text(folder_); }), "it is a folder");
+}
+
+TEST_F(JsonFile, BrokenJsonSaysWhere) {
+  const fs::path path = folder_ / "broken.json";
+  for (const char* text : {"", "{\"a\": 1", "{\"a\": nope}", "\xff\xfe"}) {
+    write_text(path, text);
+    const std::string message = message_of([&] { read_json(path); });
+    expect_has(message, "broken.json is not valid JSON at byte");
+    expect_has(message, "correct or delete it");
+  }
+}
+
+TEST_F(JsonFile, UnwritablePlaceIsNamed) {
+  const std::string message = message_of([&] { write_text(folder_ / "no" / "a.txt", "x"); });
+  expect_has(message, "a.txt");
+  expect_has(message, "choose a folder that exists");
+  // A folder in the way: the temporary must not stay behind.
+  fs::create_directory(folder_ / "dir");
+  expect_has(message_of([&] { write_text(folder_ / "dir", "x"); }), "cannot write");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+}  // namespace
+}  // namespace cria

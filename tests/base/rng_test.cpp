@@ -1,0 +1,102 @@
+#include "base/rng.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <vector>
+
+namespace cria {
+namespace {
+
+TEST(Rng, SameSeedSameNumbersAnywhere) {
+  Rng a(42), b(42);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(a.bits(), b.bits());
+  // Fixed for all platforms and versions: training runs are compared across machines.
+  Rng fixed(42);
+  EXPECT_EQ(fixed.bits(), 0xc5a57e8172f0a9d2u);
+  EXPECT_EQ(fixed.normal(), -0x1.345fdc729ad68p-2);
+  EXPECT_EQ(fixed.normal(), 0x1.1523f7580527fp-1);
+  uint64_t hash = 0;
+  Rng many(43);
+  for (int i = 0; i < 100'000; ++i) hash = hash * 31 + std::bit_cast<uint64_t>(many.normal());
+  EXPECT_EQ(hash, 0x4587e02e56c38531u);
+}
+
+TEST(Rng, SeeksToAnyPosition) {
+  Rng rng(7);
+  std::vector<double> all;
+  for (int i = 0; i < 50; ++i) all.push_back(rng.normal());
+  EXPECT_EQ(rng.position(), 50u);
+  rng.seek(31);
+  EXPECT_EQ(rng.normal(), all[31]);
+}
+
+TEST(Rng, SeedsAndStreamsDiffer) {
+  EXPECT_NE(Rng(1).bits(), Rng(2).bits());
+  EXPECT_NE(Rng(1, 0).bits(), Rng(1, 1).bits());
+  EXPECT_NE(Rng(0, 1).bits(), Rng(1, 0).bits());
+}
+
+TEST(Rng, UniformFillsTheUnitInterval) {
+  Rng rng(3);
+  constexpr int kCount = 200'000;
+  std::vector<int> buckets(16);
+  for (int i = 0; i < kCount; ++i) {
+    const double x = rng.uniform();
+    ASSERT_GE(x, 0.0);
+    ASSERT_LT(x, 1.0);
+    ++buckets[static_cast<int>(x * 16)];
+  }
+  // Binomial, standard deviation 108: 6 of them.
+  for (const int n : buckets) EXPECT_NEAR(n, kCount / 16, 650);
+}
+
+TEST(Rng, BelowStaysBelow) {
+  Rng rng(4);
+  std::vector<int> seen(7);
+  for (int i = 0; i < 7000; ++i) ++seen.at(rng.below(7));
+  for (const int n : seen) EXPECT_NEAR(n, 1000, 180);
+  EXPECT_EQ(rng.below(1), 0u);
+}
+
+TEST(Rng, NormalHasTheRightMoments) {
+  Rng rng(5);
+  constexpr int kCount = 1'000'000;
+  double m1 = 0, m2 = 0, m4 = 0;
+  for (int i = 0; i < kCount; ++i) {
+    const double x = rng.normal();
+    m1 += x;
+    m2 += x * x;
+    m4 += x * x * x * x;
+  }
+  EXPECT_NEAR(m1 / kCount, 0.0, 0.005);
+  EXPECT_NEAR(m2 / kCount, 1.0, 0.01);
+  EXPECT_NEAR(m4 / kCount, 3.0, 0.06);
+}
+
+TEST(Rng, QuantileInvertsTheDistribution) {
+  for (const double p : {1e-16, 1e-13, 1e-11, 1e-6, 0.01, 0.07, 0.0749, 0.0751, 0.3, 0.5}) {
+    const double x = normal_quantile(p);
+    EXPECT_NEAR(std::erfc(-x / std::sqrt(2.0)) / 2 / p, 1.0, 1e-13) << p;
+  }
+  EXPECT_EQ(normal_quantile(0.25), -normal_quantile(0.75));
+  EXPECT_EQ(normal_quantile(0.0078125), -normal_quantile(1 - 0.0078125));
+}
+
+TEST(Rng, FillsSpans) {
+  std::vector<float> a(10'000), b(10'000);
+  Rng(6).fill_normal(a, 0.02f);
+  Rng(6).fill_uniform(b, -1.0f, 3.0f);
+  double square = 0;
+  for (const float x : a) square += double{x} * x;
+  EXPECT_NEAR(std::sqrt(square / 10'000), 0.02, 0.001);
+  for (const float x : b) {
+    ASSERT_GE(x, -1.0f);
+    ASSERT_LE(x, 3.0f);
+  }
+  Rng(6).fill_normal({}, 1.0f);
+}
+
+}  // namespace
+}  // namespace cria
