@@ -1,0 +1,76 @@
+# The front door. `make run` and `make test` set up a fresh Debian or Ubuntu machine by themselves.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+JOBS ?= $(shell nproc)
+export PATH := $(PATH):/usr/local/cuda/bin
+
+# What is here: a GPU and nvcc give the CUDA build for that very GPU, anything else the CPU build.
+GPU_CC := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sed -n '1s/[^0-9]//gp')
+GPU_ARCH := $(patsubst 90-real,90a-real,$(GPU_CC:%=%-real))
+NVCC := $(shell command -v nvcc)
+PRESET ?= $(if $(and $(GPU_CC),$(NVCC)),gpu,cpu)
+
+# The preset `gpu` is the preset `cuda` narrowed to the GPU in this machine, in its own folder.
+CONFIGURE_gpu = --preset cuda -B build/gpu -DCMAKE_CUDA_ARCHITECTURES="$(GPU_ARCH)"
+configure = cmake $(or $(CONFIGURE_$(1)),--preset $(1)) -Wno-dev --log-level=WARNING
+BUILD := build/$(PRESET)
+
+# GPU tests small enough for compute-sanitizer, which slows kernels a hundredfold.
+SANITIZE_FILTER ?= *Gpu*Small*:*Small*Gpu*:*Cuda*Small*:*Small*Cuda*
+ARGS ?=
+
+.PHONY: help deps build build-cuda run test asan gpu-check gpu-build gpu-test gpu-bench gpu-sanitize \
+        gpu-trace-check format clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+deps:
+	@tools/install-deps
+
+build: deps  ## Build for this machine (with CUDA when it has a GPU and nvcc)
+	@$(call configure,$(PRESET))
+	@cmake --build $(BUILD) -j $(JOBS)
+
+build-cuda: deps  ## Compile everything for all GPUs; needs nvcc, no GPU
+	@$(call configure,cuda)
+	@cmake --build build/cuda -j $(JOBS)
+
+run: build  ## Build and take a short tour of what cria shows
+	@tools/tour $(BUILD)/cria
+
+test: build  ## Build and run all tests; tests that need an absent GPU are skipped and counted
+	@$(BUILD)/cria_tests --gtest_brief=1 $(ARGS)
+
+asan: deps  ## Build and run the tests under address and undefined-behaviour sanitizers
+	@$(call configure,asan)
+	@cmake --build build/asan -j $(JOBS)
+	@build/asan/cria_tests --gtest_brief=1 $(ARGS)
+
+# The GPU targets install nothing: a GPU machine is taken as it is.
+gpu-check:
+	@test -n "$(GPU_CC)" || { echo "No NVIDIA GPU was found (nvidia-smi shows none): run this on a GPU machine, or 'make test' here." >&2; exit 2; }
+	@test -n "$(NVCC)" || { echo "nvcc was not found: install the CUDA toolkit or put its bin folder on PATH." >&2; exit 2; }
+
+gpu-build: gpu-check
+	@$(call configure,gpu)
+	@cmake --build build/gpu -j $(JOBS)
+
+gpu-test: gpu-build  ## On a GPU machine: build for its GPU and run all tests
+	@build/gpu/cria_tests --gtest_brief=1 $(ARGS)
+
+gpu-bench: gpu-build  ## On a GPU machine: measure every claim in bench/
+	@bench/gpu build/gpu/cria $(ARGS)
+
+gpu-sanitize: gpu-build  ## On a GPU machine: small GPU tests under compute-sanitizer
+	compute-sanitizer --tool memcheck --error-exitcode 1 build/gpu/cria_tests --gtest_brief=1 --gtest_filter='$(SANITIZE_FILTER)'
+	compute-sanitizer --tool racecheck --error-exitcode 1 build/gpu/cria_tests --gtest_brief=1 --gtest_filter='$(SANITIZE_FILTER)'
+
+gpu-trace-check: gpu-build  ## On a GPU machine: the tracer's counts against the hardware's
+	@bench/trace-check build/gpu/cria $(ARGS)
+
+format:  ## Format all C++ and CUDA sources
+	@git ls-files '*.h' '*.cpp' '*.cu' | xargs -r clang-format -i
+
+clean:  ## Remove everything built
+	rm -rf build
