@@ -12,7 +12,7 @@ PRESET ?= $(if $(and $(GPU_CC),$(NVCC)),gpu,cpu)
 
 # The preset `gpu` is the preset `cuda` narrowed to the GPU in this machine, in its own folder.
 CONFIGURE_gpu = --preset cuda -B build/gpu -DCMAKE_CUDA_ARCHITECTURES="$(GPU_ARCH)"
-configure = cmake $(or $(CONFIGURE_$(1)),--preset $(1)) -Wno-dev --log-level=WARNING
+configure = cmake $(or $(CONFIGURE_$(1)),--preset $(1)) -Wno-dev >/dev/null
 BUILD := build/$(PRESET)
 
 # GPU tests small enough for compute-sanitizer, which slows kernels a hundredfold.
