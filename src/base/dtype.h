@@ -111,10 +111,11 @@ constexpr f16 to_f16(float x) {
   // Adding 0.5 lines the last place of a float up with the last place of an f16 subnormal.
   const float lifted = std::bit_cast<float>(magnitude < kMinNormal ? magnitude : 0u) + 0.5f;
   const uint32_t tiny = std::bit_cast<uint32_t>(lifted) - std::bit_cast<uint32_t>(0.5f);
-  const uint32_t finite = magnitude < kMinNormal ? tiny : normal;
-  const uint32_t value = magnitude >= kOverflow ? 0x7c00u : finite;
-  const uint32_t sign = (u >> 16) & 0x8000u;
-  return {static_cast<uint16_t>(magnitude > 0x7f800000u ? 0x7fffu : sign | value)};
+  uint32_t value = magnitude < kMinNormal ? tiny : normal;
+  value = magnitude >= kOverflow ? 0x7c00u : value;
+  value |= (u >> 16) & 0x8000u;
+  value = magnitude > 0x7f800000u ? 0x7fffu : value;
+  return {static_cast<uint16_t>(value)};
 }
 
 // Toward zero, saturating, NaN to 0.
