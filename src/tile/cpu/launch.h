@@ -1,0 +1,43 @@
+// From a kernel struct to running programs on the cores of an executor: runtime's ThreadPool, or anything
+// with run(tasks, f(task, worker)), parallel(f(worker, workers)), barrier() and scratch(worker, bytes).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "tile/cpu/program_base.h"
+
+namespace cria::tile {
+inline namespace CRIA_HOST_TARGET {
+
+template <class K>
+using Program = ProgramBase<K, NoProbe>;
+
+template <class K, class Executor>
+void launch(Executor& executor, const typename K::Args& args) {
+  const Grid grid = K::grid(args);
+  if (grid.programs() <= 0) return;
+  if constexpr (K::traits.persistent || K::traits.cooperative) {
+    executor.parallel([&](int worker, int workers) {
+      const LaunchState state{{workers, 1, 1},
+                              [](void* context) { static_cast<Executor*>(context)->barrier(); },
+                              &executor};
+      run_program<Program<K>, K>(args, state, worker, executor.scratch(worker, scratch_bytes<K>()));
+      stream_fence();
+    });
+  } else {
+    // Neighbouring programs run on one core, in batches that still leave enough tasks to share out.
+    constexpr int64_t kTasks = 1024;
+    const int64_t programs = grid.programs(), batch = (programs + kTasks - 1) / kTasks;
+    const LaunchState state{grid};
+    executor.run((programs + batch - 1) / batch, [&](int64_t task, int worker) {
+      std::byte* scratch = executor.scratch(worker, scratch_bytes<K>());
+      const int64_t end = std::min(programs, (task + 1) * batch);
+      for (int64_t i = task * batch; i < end; ++i) run_program<Program<K>, K>(args, state, i, scratch);
+      stream_fence();
+    });
+  }
+}
+
+}  // namespace CRIA_HOST_TARGET
+}  // namespace cria::tile

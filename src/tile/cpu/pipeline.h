@@ -1,0 +1,38 @@
+// pipeline on the CPU: a plain loop that fetches in the GPU's order, Stages - 1 steps ahead.
+#pragma once
+
+#include "tile/cpu/namespace.h"
+#include "tile/shape.h"
+
+namespace cria::tile {
+inline namespace CRIA_HOST_TARGET {
+
+// steps(body) runs all steps that remain, steps(n, body) the next n; body(step, stage).
+template <int S, class Fetch>
+struct Steps {
+  Fetch& fetch;
+  int n, j = 0;
+  template <class Body>
+  CRIA_FN void operator()(Body body) {
+    (*this)(n - j, body);
+  }
+  template <class Body>
+  CRIA_FN void operator()(int count, Body body) {
+    for (const int end = j + count; j < end; ++j) {
+      const int ahead = j + S - 1;
+      if (ahead < n) fetch(ahead, ahead % S);
+      body(j, j % S);
+    }
+  }
+};
+
+template <int S, class Fetch, class Consume>
+CRIA_FN void run_pipeline(int n, Fetch fetch, Consume consume) {
+  static_assert(S >= 2, "pipeline: at least two stages, one to fill while one is used");
+  for (int j = 0; j < S - 1 && j < n; ++j) fetch(j, j);
+  Steps<S, Fetch> steps{fetch, n};
+  consume(steps);
+}
+
+}  // namespace CRIA_HOST_TARGET
+}  // namespace cria::tile

@@ -1,0 +1,417 @@
+// The program object a kernel body is written against: one program runs a whole tile sequentially on
+// one core. The CPU target is this class with a probe that does nothing, the trace target with one that
+// records every access. Every operation that touches memory knows the kernel's line it was called from.
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+#include "base/tensor.h"
+#include "tile/cpu/dot.h"
+#include "tile/cpu/pipeline.h"
+#include "tile/cpu/print.h"
+#include "tile/cpu/probe.h"
+#include "tile/cpu/reduce.h"
+#include "tile/cpu/shared.h"
+#include "tile/cpu/store.h"
+#include "tile/kernel.h"
+
+namespace cria::tile {
+inline namespace CRIA_HOST_TARGET {
+
+// What a launch tells all its programs.
+struct LaunchState {
+  Grid programs;
+  void (*barrier)(void* context) = nullptr;  // grid-wide; null where programs run one after the other
+  void* context = nullptr;
+};
+
+// Bytes of a kernel's shared tiles, and floats in room for the largest of them.
+template <class K>
+constexpr size_t shared_bytes() {
+  if constexpr (requires { typename K::Shared; })
+    return (sizeof(typename K::Shared) + 63) / 64 * 64;
+  else
+    return 0;
+}
+template <class K>
+constexpr size_t spare_floats() {
+  return shared_bytes<K>() / sizeof(float);
+}
+
+template <class X>
+concept AffineOffsets = requires { X::unit; };
+template <class X>
+concept TileLayout = requires { X::regs; };
+
+template <class K, class Probe>
+class ProgramBase {
+ public:
+  static constexpr int threads = K::traits.threads, warps = threads / 32;
+  static_assert(threads % 32 == 0, "traits.threads must be a multiple of 32");
+
+  static constexpr int vector_wish() {
+    if constexpr (requires { K::vec; })
+      return K::vec;
+    else
+      return 16 / static_cast<int>(sizeof(typename K::Element));
+  }
+  template <int M, int N>
+  using DefaultLayout = Blocked<M, N, widest_vector<M, N, threads>(vector_wish()), threads>;
+
+  // `spare` is room for two times spare_floats<K>().
+  CRIA_FN ProgramBase(const LaunchState& launch, int64_t index, float* spare, Probe probe = {})
+      : launch_(launch), spare_(spare), probe_(probe) {
+    const Grid& g = launch.programs;
+    id_[0] = static_cast<int>(index % g.x);
+    id_[1] = static_cast<int>(index / g.x % g.y);
+    id_[2] = static_cast<int>(index / g.x / g.y);
+  }
+
+  CRIA_FN int program_id(int axis) const { return id_[axis]; }
+  CRIA_FN int num_programs(int axis) const {
+    const Grid& g = launch_.programs;
+    return axis == 0 ? static_cast<int>(g.x) : axis == 1 ? g.y : g.z;
+  }
+  template <int N>
+  CRIA_FN Range<N> arange(Shape<N>) const {
+    return {0};
+  }
+
+  // ---- global memory
+  template <class T, AffineOffsets Off>
+  CRIA_FN auto load(const T* base, Off off, Mask mask = {}, Loaded<T> other = 0,
+                    Source at = Source::current()) {
+    return load(DefaultLayout<Off::rows, Off::cols>{}, base, off, mask, other, at);
+  }
+  template <TileLayout L, class T, AffineOffsets Off>
+  CRIA_FN auto load(L layout, const T* base, Off off, Mask mask = {}, Loaded<T> other = 0,
+                    Source at = Source::current()) {
+    probe_.load(layout, base, off, mask, at);
+    return probe_.watch(load_node<L>(base, off, mask, other), at);
+  }
+  template <class T, int M, int N>
+  CRIA_FN auto load(Tensor<T> t, Shape<M, N>, int r0, int c0, int batch = 0,
+                    Source at = Source::current()) {
+    return load(DefaultLayout<M, N>{}, t, r0, c0, batch, at);
+  }
+  template <TileLayout L, class T>
+  CRIA_FN auto load(L layout, Tensor<T> t, int r0, int c0, int batch = 0,
+                    Source at = Source::current()) {
+    const T* base = t.data + batch * t.batch_stride;
+    return load(layout, base, block_at<L::rows, L::cols>(r0, c0, t.ld), inside(t, r0, c0), 0, at);
+  }
+  // Data that another program wrote earlier in this launch.
+  template <class T, AffineOffsets Off>
+  CRIA_FN auto load_fresh(const T* base, Off off, Mask mask = {}, Loaded<T> other = 0,
+                          Source at = Source::current()) {
+    return load(base, off, mask, other, at);
+  }
+  template <TileLayout L, class T, AffineOffsets Off>
+  CRIA_FN auto load_fresh(L layout, const T* base, Off off, Mask mask = {}, Loaded<T> other = 0,
+                          Source at = Source::current()) {
+    return load(layout, base, off, mask, other, at);
+  }
+  template <class T>
+  CRIA_FN Loaded<T> load(const T* from, Source at = Source::current()) {
+    probe_.load_scalar(from, at);
+    return widen(*from);
+  }
+
+  template <class T, AffineOffsets Off, Expression X>
+  CRIA_FN void store(T* base, Off off, const X& x, Mask mask = {}, Source at = Source::current()) {
+    using L = typename X::Layout;
+    probe_.store(L{}, base, off, mask, at);
+    store_node(base, off, x, mask, streams(L::rows * L::cols * int64_t{sizeof(T)}));
+  }
+  template <class T, Expression X>
+  CRIA_FN void store(Tensor<T> t, const X& x, int r0, int c0, int batch = 0,
+                     Source at = Source::current()) {
+    using L = typename X::Layout;
+    store(t.data + batch * t.batch_stride, block_at<L::rows, L::cols>(r0, c0, t.ld), x,
+          inside(t, r0, c0), at);
+  }
+  template <class T>
+  CRIA_FN void store(T* to, float x, Source at = Source::current()) {
+    probe_.store_scalar(to, at);
+    *to = narrow<T>(x);
+  }
+
+  template <class T, Expression I>
+  CRIA_FN auto gather(const T* base, const I& index, Mask mask = {}, Loaded<T> other = 0,
+                      Source at = Source::current()) {
+    using L = typename I::Layout;
+    static_assert(std::is_same_v<typename I::Element, int32_t>, "gather: the index tile holds int32_t");
+    probe_.gather(base, index, mask, at);
+    return probe_.watch(Gather<T, I>{base, index, clip(mask.rows, L::rows), clip(mask.cols, L::cols), other},
+                        at);
+  }
+  template <class T, Expression I, Expression X>
+  CRIA_FN void scatter(T* base, const I& index, const X& x, Mask mask = {},
+                       Source at = Source::current()) {
+    using L = typename I::Layout;
+    static_assert(std::is_same_v<L, typename X::Layout>, "scatter: index and values differ in layout");
+    probe_.scatter(base, index, mask, at);
+    const int rows = clip(mask.rows, L::rows), cols = clip(mask.cols, L::cols);
+    for (int r = 0; r < rows; ++r)
+      for (int c = 0; c < cols; ++c)
+        base[index.template at<Region::kEdge>(r, c)] = narrow<T>(x.template at<Region::kEdge>(r, c));
+  }
+
+  // ---- new tiles
+  template <int... N>
+  CRIA_FN auto zeros(Shape<N...> s) const {
+    return full(s, 0.f);
+  }
+  template <int M, int N>
+  CRIA_FN auto full(Shape<M, N>, float x) const {
+    return filled<DefaultLayout<M, N>>(x);
+  }
+  template <int N>
+  CRIA_FN auto full(Shape<N>, float x) const {
+    return filled<DefaultLayout<1, N>>(x);
+  }
+  template <int M, int N>
+  CRIA_FN auto accumulator(Shape<M, N>) const {
+    return filled<Mma<M, N, warps>>(0.f);
+  }
+  template <Expression X>
+  CRIA_FN auto full_rows(const X&, float x) const {
+    return filled<typename X::Layout::Row>(x);
+  }
+  template <Expression X>
+  CRIA_FN auto full_cols(const X&, float x) const {
+    return filled<typename X::Layout::Col>(x);
+  }
+  template <Expression X>
+  CRIA_FN Tile<typename X::Element, typename X::Layout> keep(const X& x) const {
+    return x;
+  }
+
+  // ---- reductions
+  template <Expression X>
+  CRIA_FN float sum(const X& x, Source at = Source::current()) {
+    probe_.reduce(typename X::Layout{}, at);
+    return reduce_all(x, Add{});
+  }
+  template <Expression X>
+  CRIA_FN float max(const X& x, Source at = Source::current()) {
+    probe_.reduce(typename X::Layout{}, at);
+    return reduce_all(x, Max{});
+  }
+  template <Expression X>
+  CRIA_FN auto sum(const X& x, Axis<1> along, Source at = Source::current()) {
+    probe_.reduce(typename X::Layout{}, along, at);
+    return reduce_rows(x, Add{});
+  }
+  template <Expression X>
+  CRIA_FN auto max(const X& x, Axis<1> along, Source at = Source::current()) {
+    probe_.reduce(typename X::Layout{}, along, at);
+    return reduce_rows(x, Max{});
+  }
+  template <Expression X>
+  CRIA_FN auto sum(const X& x, Axis<0> down, Source at = Source::current()) {
+    probe_.reduce(typename X::Layout{}, down, at);
+    return reduce_cols(x, Add{});
+  }
+  template <Expression X>
+  CRIA_FN auto max(const X& x, Axis<0> down, Source at = Source::current()) {
+    probe_.reduce(typename X::Layout{}, down, at);
+    return reduce_cols(x, Max{});
+  }
+  // A row sum that a GPU leaves unfinished across threads until combine().
+  template <Expression X>
+  CRIA_FN auto partial_sum(const X& x, Axis<1>) {
+    return reduce_rows(x, Add{});
+  }
+  template <class R>
+  CRIA_FN void combine(Tile<float, R>&, Source at = Source::current()) {
+    probe_.combine(R{}, at);
+  }
+
+  // ---- by position
+  template <class Where, Expression X>
+  CRIA_FN auto where(Where kept, const X& x, typename X::Element other) const {
+    if constexpr (is_eager<X>)
+      return X(Select<Where, Reference<X>>{kept, {x}, other});
+    else
+      return Select<Where, X>{kept, x, other};
+  }
+  template <Expression X, int P>
+  CRIA_FN auto trans(const X& x, Pad<P> padding, Source at = Source::current()) {
+    using L = typename X::Layout;
+    using Out = DefaultLayout<L::cols, L::rows>;
+    probe_.transpose(L{}, Out{}, padding, at);
+    Tile<typename X::Element, Out> out;
+    transpose_tile(keep(x), out);
+    return out;
+  }
+  template <Expression X>
+  CRIA_FN auto trans(const X& x, Source at = Source::current()) {
+    return trans(x, pad<1>, at);
+  }
+  template <class T, int R, int C>
+  CRIA_FN auto trans(View<T, R, C> v) const {
+    return Transposed<View<T, R, C>>{v};
+  }
+
+  // ---- shared memory
+  template <class T, int R, int C, class U>
+  CRIA_FN void fetch(View<T, R, C> v, Tensor<U> t, int batch, int r0, int c0,
+                     Source at = Source::current()) {
+    static_assert(std::is_same_v<T, std::remove_cv_t<U>>, "fetch: view and tensor differ in type");
+    probe_.fetch(v, t, batch, r0, c0, at);
+    auto& s = *v.stage;
+    s.rows = clip(int64_t{t.rows} - r0, R), s.cols = clip(int64_t{t.cols} - c0, C);
+    if (s.cols == 0) s.rows = 0;
+    s.source = s.rows > 0 ? t.at(batch, r0, c0) : nullptr;
+    s.ld = t.ld;
+    s.form = Form::kFetched;
+  }
+  CRIA_FN void fetch_wait() const {}
+  template <class T, int R, int C, Expression X>
+  CRIA_FN void write(View<T, R, C> v, const X& x, Source at = Source::current()) {
+    using L = typename X::Layout;
+    static_assert(L::rows == R && L::cols == C, "write: tile and view differ in shape");
+    probe_.write(v, L{}, at);
+    evaluate(map([](float e) { return rounded_to<T>(e); }, x), v.stage->data);
+    v.stage->form = Form::kWritten;
+  }
+  template <class T, int R, int C>
+  CRIA_FN auto read(View<T, R, C> v, Source at = Source::current()) {
+    return read(v, DefaultLayout<R, C>{}, at);
+  }
+  template <class T, int R, int C, TileLayout L>
+  CRIA_FN Tile<float, L> read(View<T, R, C> v, L layout, Source at = Source::current()) {
+    static_assert(L::rows == R && L::cols == C, "read: layout and view differ in shape");
+    require_filled(v);
+    probe_.read(v, layout, at);
+    const Matrix m = plain_floats(*v.stage, spare_);
+    const auto block = Offsets<R, C, true>{0, m.stride, 1};
+    return load_node<L>(m.data, block, Mask{m.outer, m.inner}, 0.f);
+  }
+  CRIA_FN void sync() const {}
+  template <int S, class Fetch, class Consume>
+  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume consume) {
+    run_pipeline<S>(n, fetch, consume);
+  }
+
+  // ---- dot
+  template <class L, class A, class B>
+  CRIA_FN void dot(Tile<float, L>& acc, const A& a, const B& b, Source at = Source::current()) {
+    multiply_operands(acc, a, b, false, at);
+  }
+  template <class L, class A, class B>
+  CRIA_FN void dot(Tile<float, L>& acc, const A& a, const B& b, Overwrite,
+                   Source at = Source::current()) {
+    multiply_operands(acc, a, b, true, at);
+  }
+  template <class... Any>
+  CRIA_FN void dot_wait(const Any&...) const {}
+  template <class T, Expression X>
+  CRIA_FN auto cast(Type<T>, const X& x) const {
+    Operand<T, typename X::Layout> out;
+    evaluate(map([](float e) { return rounded_to<T>(e); }, x), out.v);
+    return out;
+  }
+  template <class T, Expression X, class Staging>
+  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& x, Staging& staging,
+                          Source at = Source::current()) {
+    using L = typename X::Layout;
+    probe_.store_tile(L{}, t, batch, r0, c0, staging, at);
+    store_node(t.data + batch * t.batch_stride, block_at<L::rows, L::cols>(r0, c0, t.ld), x,
+               inside(t, r0, c0), false);
+  }
+
+  // ---- persistence
+  template <class F>
+  CRIA_FN void for_tiles(int n, F f) {
+    for (int t = id_[0]; t < n; t += num_programs(0)) f(t);
+  }
+  CRIA_FN void grid_sync() const {
+    stream_fence();
+    if (launch_.barrier) launch_.barrier(launch_.context);
+  }
+
+  template <Expression X>
+  void print(const char* name, const X& x) const {
+    using L = typename X::Layout;
+    Tile<float, L> values = map([](auto e) { return static_cast<float>(e); }, x);
+    print_tile(name, id_, values.v, L::rows, L::cols);
+  }
+
+ private:
+  template <class X>
+  struct Reference {  // an eager tile inside an expression that does not outlive it
+    using Element = typename X::Element;
+    using Layout = typename X::Layout;
+    const X& x;
+    template <Region R>
+    CRIA_FN Element at(int r, int c) const {
+      return x.template at<R>(r, c);
+    }
+    CRIA_FN Extent extent() const { return {}; }
+  };
+
+  template <class L>
+  static CRIA_FN Tile<float, L> filled(float x) {
+    Tile<float, L> t;
+    for (float& e : t.v) e = x;
+    return t;
+  }
+  template <class T>
+  static CRIA_FN Mask inside(const Tensor<T>& t, int r0, int c0) {
+    return {int64_t{t.rows} - r0, int64_t{t.cols} - c0};
+  }
+  // A launch that writes more than the last cache level holds gains by not keeping it there.
+  CRIA_FN bool streams(int64_t tile_bytes) const {
+    constexpr int64_t kStreamBytes = int64_t{64} << 20;
+    return tile_bytes * launch_.programs.programs() >= kStreamBytes;
+  }
+  template <class T, int R, int C>
+  static CRIA_FN void require_filled(View<T, R, C> v) {
+    require(v.stage->form != Form::kEmpty, "a shared tile was used before any fetch or write filled it");
+  }
+  template <class V>
+  static CRIA_FN void require_filled(Transposed<V> v) {
+    require_filled(v.view);
+  }
+  template <class T, class L>
+  static CRIA_FN void require_filled(const Operand<T, L>&) {}
+
+  template <class L, class A, class B>
+  CRIA_FN void multiply_operands(Tile<float, L>& acc, const A& a, const B& b, bool overwrite, Source at) {
+    static_assert(A::rows == L::rows && A::cols == B::rows && B::cols == L::cols,
+                  "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
+    require_filled(a);
+    require_filled(b);
+    probe_.dot(L{}, a, b, at);
+    float* other_spare = spare_ + spare_floats<K>();
+    multiply<L::rows, L::cols>(acc.v, operand_a(a, spare_), operand_b(b, other_spare), overwrite);
+  }
+
+  const LaunchState& launch_;
+  int id_[3];
+  float* spare_;
+  [[no_unique_address]] Probe probe_;
+};
+
+// Scratch memory of one program: its shared tiles, then room for two operands of dot.
+template <class K>
+constexpr size_t scratch_bytes() {
+  return shared_bytes<K>() + 2 * spare_floats<K>() * sizeof(float);
+}
+
+// Runs one program in `scratch`, aligned to 64 bytes.
+template <class P, class K, class... Probe>
+CRIA_FN void run_program(const typename K::Args& args, const LaunchState& state, int64_t index,
+                         std::byte* scratch, const Probe&... probe) {
+  P p(state, index, reinterpret_cast<float*>(scratch + shared_bytes<K>()), probe...);
+  if constexpr (requires { typename K::Shared; })
+    K::run(p, args, *new (scratch) typename K::Shared);
+  else
+    K::run(p, args);
+}
+
+}  // namespace CRIA_HOST_TARGET
+}  // namespace cria::tile

@@ -1,0 +1,104 @@
+// Explicit float vectors for what g++ does not vectorise by itself: reductions, products, transposes
+// and stores that bypass the caches.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include "tile/cpu/namespace.h"
+
+namespace cria::tile {
+inline namespace CRIA_HOST_TARGET {
+
+// Floats in the widest register of this instruction set.
+#if defined(__AVX512F__)
+inline constexpr int kLanes = 16;
+#elif defined(__AVX__)
+inline constexpr int kLanes = 8;
+#else
+inline constexpr int kLanes = 4;
+#endif
+
+template <int N>
+struct VectorOf;
+template <>
+struct VectorOf<16> {
+  typedef float Float __attribute__((vector_size(64), aligned(4), may_alias));
+  typedef int32_t Int __attribute__((vector_size(64)));
+};
+template <>
+struct VectorOf<8> {
+  typedef float Float __attribute__((vector_size(32), aligned(4), may_alias));
+  typedef int32_t Int __attribute__((vector_size(32)));
+};
+template <>
+struct VectorOf<4> {
+  typedef float Float __attribute__((vector_size(16), aligned(4), may_alias));
+  typedef int32_t Int __attribute__((vector_size(16)));
+};
+template <int N>
+using Vector = typename VectorOf<N>::Float;
+
+template <int N>
+CRIA_FN Vector<N> load_vector(const float* p) {
+  return *reinterpret_cast<const Vector<N>*>(p);
+}
+template <int N>
+CRIA_FN void store_vector(float* p, Vector<N> v) {
+  *reinterpret_cast<Vector<N>*>(p) = v;
+}
+
+template <int N>
+CRIA_FN std::pair<Vector<N / 2>, Vector<N / 2>> halves(Vector<N> v) {
+  float lanes[N];
+  store_vector<N>(lanes, v);
+  return {load_vector<N / 2>(lanes), load_vector<N / 2>(lanes + N / 2)};
+}
+
+// Combines the lanes of v by halving.
+template <int N, class Op>
+CRIA_FN float fold(Vector<N> v, Op op) {
+  if constexpr (N == 4) {
+    return op(op(v[0], v[1]), op(v[2], v[3]));
+  } else {
+    const auto [low, high] = halves<N>(v);
+    return fold<N / 2>(op(low, high), op);
+  }
+}
+
+inline constexpr int kLine = 64;  // bytes in a cache line
+
+// Copies whole, aligned cache lines without reading or keeping the destination's.
+CRIA_FN void stream_lines(void* to, const void* from, int64_t bytes) {
+  auto* d = static_cast<char*>(to);
+  auto* s = static_cast<const char*>(from);
+#if defined(__AVX512F__)
+  for (int64_t i = 0; i < bytes; i += 64)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(d + i),
+                        _mm512_loadu_si512(reinterpret_cast<const __m512i*>(s + i)));
+#elif defined(__AVX__)
+  for (int64_t i = 0; i < bytes; i += 32)
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(d + i),
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(s + i)));
+#elif defined(__SSE2__)
+  for (int64_t i = 0; i < bytes; i += 16)
+    _mm_stream_si128(reinterpret_cast<__m128i*>(d + i),
+                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(s + i)));
+#else
+  __builtin_memcpy(d, s, bytes);
+#endif
+}
+
+// Makes streamed lines visible to other threads before whatever is written next.
+CRIA_FN void stream_fence() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace CRIA_HOST_TARGET
+}  // namespace cria::tile
