@@ -7,6 +7,11 @@
 # cria::kernels::<List><type> from <header> (default "kernels/<stem>.h") joins <library> (default
 # `cria`). cria_finish_kernels(<library>) then writes the function that registers them all:
 # cria::register_all_kernels for `cria`, cria::register_<library>_kernels for any other.
+#
+# A variant is a target, or in the portable build a target and an instruction set. All kernels of a
+# variant are joined into one object that shows nothing but its register functions. The same
+# templates are compiled for every variant, and the linker, which keeps one copy of each, would
+# otherwise mix them: a tracer's function in a CPU kernel, or AVX-512 on a machine without it.
 
 set(CRIA_TYPE_f32 float)
 set(CRIA_TYPE_i32 int32_t)
@@ -54,8 +59,9 @@ function(_cria_kernel_stub library variant stem list dtype header)
   set(stub ${PROJECT_BINARY_DIR}/kernels/${library}/${stem}_${dtype}_${variant}.${extension})
   file(CONFIGURE OUTPUT ${stub} @ONLY CONTENT [=[
 #define CRIA_TARGET_@target_macro@ 1
+#include "kernels/bind/@target@.h"
+#include "kernels/bind/@target@.h"
 #include "kernels/instantiate.h"
-
 #include "@header@"
 
 namespace cria {
@@ -69,7 +75,7 @@ void @function@(KernelRegistry& registry) {
   set_property(TARGET ${library} APPEND PROPERTY CRIA_REGISTER_${variant} ${function})
 endfunction()
 
-# The object library of one variant, made on first use.
+# The object library of one variant, made on first use, and its joined object.
 function(_cria_kernel_objects library variant)
   set(objects ${library}_kernels_${variant})
   if(TARGET ${objects})
@@ -83,28 +89,20 @@ function(_cria_kernel_objects library variant)
   endif()
   if(variant MATCHES "^cpu_(v[0-9])$")
     target_compile_options(${objects} PRIVATE -march=x86-64-${CMAKE_MATCH_1} ${CRIA_WIDE_VECTORS})
-    _cria_isolate(${library} ${variant})
-    return()
+  else()
+    target_link_libraries(${objects} PRIVATE cria_isa)
   endif()
-  target_link_libraries(${objects} PRIVATE cria_isa)
   if(variant STREQUAL trace)
     target_compile_options(${objects} PRIVATE -O1)  # analysed, not timed: cheap to build
   endif()
-  target_sources(${library} PRIVATE $<TARGET_OBJECTS:${objects}>)
-endfunction()
 
-# Joins a variant's objects into one whose only visible definitions are the register functions.
-# Otherwise the linker would merge inline functions compiled for different instruction sets, and an
-# AVX-512 copy could run on a machine without it.
-function(_cria_isolate library variant)
-  set(objects ${library}_kernels_${variant})
-  set(joined ${PROJECT_BINARY_DIR}/kernels/${objects}.o)
+  set(joined ${PROJECT_BINARY_DIR}/kernels/${library}/${variant}.o)
   add_custom_command(
     OUTPUT ${joined}
     COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${joined} $<TARGET_OBJECTS:${objects}>
     COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=*cria*register_*_${variant}* ${joined}
     DEPENDS ${objects} $<TARGET_OBJECTS:${objects}>
-    COMMENT "Isolating ${objects}"
+    COMMENT "Joining ${objects}"
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${objects}_joined DEPENDS ${joined})
   add_dependencies(${library} ${objects}_joined)

@@ -1,5 +1,6 @@
-// Tensor: a view of batch x rows x cols elements, row-major. It owns nothing; `Tensor<const T>` is
-// how an argument says it is only read.
+// Tensor: a view of `batch` matrices of rows x cols elements, row-major. It owns nothing;
+// `Tensor<const T>` is how an argument says it is only read. The matrices may come in groups of `heads`,
+// so that [B, T, H, K] reads as B * H matrices of T x K without a copy.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +15,26 @@ struct Tensor {
   int rows = 0;
   int cols = 0;
   int64_t ld = 0;            // elements from one row to the next, >= cols
-  int64_t batch_stride = 0;  // elements from one matrix to the next
+  int64_t batch_stride = 0;  // elements from one group (by default, one matrix) to the next
+  int heads = 1;                     // matrices per group; batch counts all of them
+  int64_t head_stride = 0;           // elements from one matrix of a group to the next
+  const void* descriptor = nullptr;  // a launch's own handle on the view (TMA maps); callers leave it
 
-  constexpr T* row(int64_t r) const { return data + r * ld; }
-  constexpr T* at(int64_t b, int64_t r, int64_t c) const {
-    return data + b * batch_stride + r * ld + c;
+  constexpr T* matrix(int64_t b) const {
+    return heads == 1 ? data + b * batch_stride
+                      : data + b / heads * batch_stride + b % heads * head_stride;
   }
+  constexpr T* row(int64_t r) const { return data + r * ld; }
+  constexpr T* at(int64_t b, int64_t r, int64_t c) const { return matrix(b) + r * ld + c; }
 
   // Elements in the view, without the gaps between rows.
   constexpr int64_t size() const { return int64_t{batch} * rows * cols; }
   constexpr int64_t bytes() const { return size() * static_cast<int64_t>(sizeof(T)); }
 
-  constexpr operator Tensor<const T>() const requires(!std::is_const_v<T>) {
-    return {data, batch, rows, cols, ld, batch_stride};
+  template <class U>
+    requires(std::is_same_v<U, const T> && !std::is_const_v<T>)
+  constexpr operator Tensor<U>() const {
+    return {data, batch, rows, cols, ld, batch_stride, heads, head_stride, descriptor};
   }
 };
 
@@ -48,6 +56,12 @@ constexpr Tensor<T> vector_of(T* data, int n) {
 template <class T>
 constexpr Tensor<T> batch_of(T* data, int batch, int rows, int cols) {
   return {data, batch, rows, cols, cols, int64_t{rows} * cols};
+}
+
+// Heads inside rows: batch x rows x (heads * cols) elements as batch * heads matrices of rows x cols.
+template <class T>
+constexpr Tensor<T> heads_of(T* data, int batch, int rows, int heads, int cols, int64_t ld) {
+  return {data, batch * heads, rows, cols, ld, rows * ld, heads, cols};
 }
 
 }  // namespace cria

@@ -1,0 +1,34 @@
+// Named sizes of a problem, for messages, benchmark rows and tuning keys.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cria {
+
+struct Dim {
+  const char* name;
+  int64_t size;
+};
+using Dims = std::vector<Dim>;
+
+inline std::string to_string(const Dims& dims) {
+  std::string out;
+  for (const Dim& d : dims)
+    out += (out.empty() ? "" : " ") + std::string(d.name) + "=" + std::to_string(d.size);
+  return out;
+}
+
+// Problems that should share a tuned configuration: every size rounded up to a power of two.
+inline std::string shape_class(const Dims& dims) {
+  std::string out;
+  for (const Dim& d : dims) {
+    int64_t p = 1;
+    while (p < d.size) p *= 2;
+    out += (out.empty() ? "" : " ") + std::string(d.name) + "<=" + std::to_string(p);
+  }
+  return out;
+}
+
+}  // namespace cria

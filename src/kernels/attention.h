@@ -1,0 +1,179 @@
+// Flash attention, forward: o = softmax(scale q kᵀ) v per head, by blocks of keys with an online softmax;
+// the score matrix never exists. Grouped heads share k and v; causal rows see keys up to their own place,
+// counted from the end. lse = log sum exp of each row's scores is kept for the backward pass.
+//
+// Order of work: the product q k[j]ᵀ and the product p[j-1] v[j-1] are in flight together, and the
+// softmax of step j runs under the latter. Step j of the pipeline therefore holds k[j] and v[j-1].
+#pragma once
+
+#include "kernels/list.h"
+
+namespace cria::kernels {
+
+// Queries x keys per step; HeadDim is the padded width of a head.
+template <Lowering Lower, int Queries, int Keys, int HeadDim, int StageCount, int ThreadCount,
+          int MinBlocks = 1, DotPrecision Dot = DotPrecision::kFp32>
+struct AttentionConfig {
+  static constexpr int queries = Queries, keys = Keys, head_dim = HeadDim, stages = StageCount;
+  static constexpr Traits traits{
+      .threads = ThreadCount, .min_blocks = MinBlocks, .lowering = Lower, .dot = Dot};
+  static std::string name() {
+    return std::string(Lower == Lowering::kHopper ? "hopper" : "ampere") + "_" +
+           std::to_string(queries) + "x" + std::to_string(keys) + "_head" + std::to_string(head_dim) +
+           "_stages" + std::to_string(stages) +
+           (MinBlocks > 1 ? "_resident" + std::to_string(MinBlocks) : "") +
+           (Dot == DotPrecision::kTf32 ? "_tf32" : "");
+  }
+};
+
+template <class T>
+struct AttentionForwardArgs {
+  using Element = T;
+  static constexpr const char* kernel = "attention_forward";
+  Tensor<const T> q;        // [B * H, T, K]
+  Tensor<const T> k;        // [B * G, S, K], H a multiple of G
+  Tensor<const T> v;        // [B * G, S, K]
+  Tensor<T> o;              // [B * H, T, K]
+  Tensor<float> lse = {};   // [B * H, T]; not written when data is null
+  float scale = 1;
+  bool causal = true;       // needs S >= T
+  DotPrecision precision = DotPrecision::kFp32;  // of fp32 operands
+
+  template <class V>
+  constexpr void operands(V&& visit) {
+    visit("q", q), visit("k", k), visit("v", v), visit("o", o), visit("lse", lse);
+  }
+  Dims dims() const {
+    return {{"heads", q.batch}, {"kv_heads", k.batch}, {"queries", q.rows}, {"keys", k.rows},
+            {"head_dim", q.cols}, {"causal", causal}, {"tf32", precision == DotPrecision::kTf32}};
+  }
+  // Scores that count: all, or those on and below the diagonal.
+  double scores() const {
+    const double t = q.rows, s = k.rows;
+    return q.batch * (causal ? t * (s - t) + t * (t + 1) / 2 : t * s);
+  }
+  Cost cost() const {
+    if (o.size() == 0) return {};
+    return {.flops = scores() * (4.0 * q.cols + 5),
+            .bytes_read = double(q.bytes() + k.bytes() + v.bytes()),
+            .bytes_written = double(o.bytes() + lse.bytes())};
+  }
+};
+
+template <class T, class C>
+struct AttentionForward {
+  using Element = T;
+  using Config = C;
+  using Args = AttentionForwardArgs<T>;
+  struct Shared {
+    SharedTile<T, C::queries, C::head_dim> q;  // holds o at the end
+    SharedTile<T, C::keys, C::head_dim, C::stages> k, v;
+  };
+  static constexpr Traits traits = C::traits;
+  static constexpr float kMasked = -1e30f;  // finite, so that rows without any key stay NaN-free
+
+  static bool fits(const Args& a) {
+    return a.q.cols <= C::head_dim && a.q.cols > C::head_dim - 64 &&
+           (sizeof(T) == 2 || C::traits.dot == a.precision);
+  }
+  static Grid grid(const Args& a) {
+    return {a.q.cols > 0 ? ceil_div(a.q.rows, C::queries) : 0, a.q.batch};
+  }
+
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    constexpr int M = C::queries, N = C::keys;
+    const int head = p.program_id(1), kv_head = head / (a.q.batch / a.k.batch);
+    const int r0 = (p.num_programs(0) - 1 - p.program_id(0)) * M;  // longest rows first
+    const int past = a.k.rows - a.q.rows;                          // keys before the first query's own
+    const int visible = a.causal ? min_of(r0 + M + past, a.k.rows) : a.k.rows;
+    const int n = ceil_div(visible, N);
+    const float to_log2 = a.scale * 1.4426950408889634f;
+
+    p.fetch(s.q[0], a.q, head, r0, 0);
+    p.pipeline(
+        stages<C::stages>, n + 1,
+        [&](int j, int stage) {
+          if (j < n) p.fetch(s.k[stage], a.k, kv_head, j * N, 0);
+          if (j > 0) p.fetch(s.v[stage], a.v, kv_head, (j - 1) * N, 0);
+        },
+        [&](auto& p, auto& steps) {
+          auto acc = p.accumulator(shape<M, C::head_dim>);
+          auto score = p.accumulator(shape<M, N>);
+          auto top = p.full_rows(acc, kMasked);  // running maximum, in log2 units
+          auto total = p.full_rows(acc, 0.f);    // running sum of exponentials, one part per thread
+          auto shrink = total;                   // what the last step's new maximum scales the past by
+          auto softmax = [&](int j) {            // score -> exp2(score - top)
+            auto query = column(p.arange(shape<M>) + (r0 + past));
+            auto key = row(p.arange(shape<N>) + j * N);
+            if (a.causal && j * N + N > r0 + past + 1) score = p.where(query >= key, score, kMasked);
+            if (j * N + N > a.k.rows) score = p.where(key < a.k.rows, score, kMasked);
+            auto higher = map([=](float t, float x) { return max(t, x * to_log2); }, top,
+                              p.max(score, axis<1>));
+            update(score, [=](float x, float t) { return exp2(x * to_log2 - t); }, higher);
+            shrink = map([](float t, float h) { return exp2(t - h); }, top, higher);
+            top = higher;
+            total = map([](float t, float f, float x) { return t * f + x; }, total, shrink,
+                        p.partial_sum(score, axis<1>));
+          };
+          p.fetch_wait();
+          steps(1, [&](int j, int stage) {
+            p.dot(score, s.q[0], trans(s.k[stage]), overwrite);
+            p.dot_wait(score);
+            softmax(j);
+          });
+          auto weights = p.cast(type<T>, score);
+          steps(n - 1, [&](int j, int stage) {
+            p.dot(score, s.q[0], trans(s.k[stage]), overwrite);
+            p.dot(acc, weights, s.v[stage]);
+            p.dot_wait(pending<1>, score);
+            softmax(j);
+            p.dot_wait(acc);
+            acc *= shrink;
+            weights = p.cast(type<T>, score);
+          });
+          steps(1, [&](int, int stage) {
+            p.dot(acc, weights, s.v[stage]);
+            p.dot_wait(acc);
+          });
+          p.combine(total);
+          acc *= map([](float t) { return 1.f / t; }, total);
+          p.store_tile(a.o, head, r0, 0, acc, s.q);
+          if (a.lse.data) {
+            auto out = column(p.arange(shape<M>) + r0) + row(p.arange(shape<1>));
+            p.store(a.lse.row(head), out, (top + log2(total)) * 0.6931471805599453f,
+                    Mask{a.q.rows - r0, 1});
+          }
+        });
+  }
+};
+
+template <class T>
+struct AttentionSpace {
+  template <int M, int N, int D, int S, int Threads, int Resident = 1>
+  using Hopper = AttentionConfig<Lowering::kHopper, M, N, D, S, Threads, Resident>;
+  template <int M, int N, int D, int S>
+  using Ampere = AttentionConfig<Lowering::kAmpere, M, N, D, S, M * 2>;
+  using type = KernelSpace<AttentionForward, T, Hopper<64, 64, 64, 2, 128, 3>,
+                           Hopper<64, 128, 64, 2, 128, 2>, Hopper<128, 128, 64, 2, 256>,
+                           Hopper<128, 128, 128, 2, 256>, Hopper<128, 64, 128, 2, 256>,
+                           Hopper<128, 64, 192, 2, 256>, Hopper<128, 64, 256, 2, 256>,
+                           Ampere<64, 64, 64, 2>, Ampere<64, 64, 128, 2>, Ampere<64, 32, 192, 2>,
+                           Ampere<64, 32, 256, 2>>;
+};
+template <>
+struct AttentionSpace<float> {
+  template <int M, int N, int D, DotPrecision Dot = DotPrecision::kFp32>
+  using Ampere = AttentionConfig<Lowering::kAmpere, M, N, D, 2, M * 2, 1, Dot>;
+  using type = KernelSpace<AttentionForward, float, Ampere<64, 64, 64>, Ampere<64, 32, 128>,
+                           Ampere<64, 32, 192>, Ampere<64, 32, 256>,
+                           Ampere<64, 64, 64, DotPrecision::kTf32>,
+                           Ampere<64, 32, 128, DotPrecision::kTf32>,
+                           Ampere<64, 32, 192, DotPrecision::kTf32>,
+                           Ampere<64, 32, 256, DotPrecision::kTf32>>;
+};
+
+template <class T>
+using AttentionKernels = KernelList<typename AttentionSpace<T>::type>;
+
+}  // namespace cria::kernels

@@ -1,0 +1,21 @@
+// Runs a kernel struct on the process's thread pool.
+#pragma once
+
+#include "runtime/kernel.h"
+#include "runtime/thread_pool.h"
+#include "tile/cpu/launch.h"
+#include "tile/target.h"
+
+namespace cria::kernels {
+
+inline constexpr Target kBoundTarget = Target::cpu;
+
+template <class K>
+struct Binding {
+  using Args = typename K::Args;
+  static bool fits(const Args&, int) { return true; }
+  static void run(void*, const Args& args) { tile::launch<K>(ThreadPool::shared(), args); }
+  static KernelResources resources() { return {.threads = K::traits.threads}; }
+};
+
+}  // namespace cria::kernels

@@ -1,0 +1,58 @@
+// Runs a kernel struct on a CUDA stream.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "runtime/kernel.h"
+#include "tile/target.h"
+
+namespace cria::kernels {
+
+inline constexpr Target kBoundTarget = Target::cuda;
+
+template <class K>
+struct Binding {
+  using Args = typename K::Args;
+
+  static bool fits(const Args& args, int compute_capability) {
+    if constexpr (K::traits.lowering == tile::Lowering::kHopper)
+      return compute_capability == 90 && tile::operands_aligned(args);
+    return true;
+  }
+
+  static void run(void* context, const Args& args) {
+    Stream& stream = *static_cast<Stream*>(context);
+    make_current(stream.device());
+    const tile::LaunchTarget target{static_cast<cudaStream_t>(stream.native()),
+                                    attribute(cudaDevAttrMultiProcessorCount, stream.device()),
+                                    attribute(cudaDevAttrComputeCapabilityMajor, stream.device()) * 10};
+    check(tile::launch<K>(target, args));
+  }
+
+  static KernelResources resources() {
+    const void* function = tile::entry_point<K>(true);
+    cudaFuncAttributes a;
+    check(cudaFuncGetAttributes(&a, function));
+    constexpr int threads = tile::block_threads<K>(), dynamic = tile::shared_bytes<K>();
+    int blocks = 0;
+    if (dynamic > 48 * 1024)
+      check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic));
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, dynamic));
+    return {a.numRegs, int(a.localSizeBytes), int(a.sharedSizeBytes) + dynamic, threads, blocks};
+  }
+
+ private:
+  static int attribute(cudaDeviceAttr which, Device device) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, which, device.index));
+    return value;
+  }
+  static void check(cudaError_t status) {
+    if (status != cudaSuccess)
+      fail(std::string(K::Args::kernel) + " (" + K::Config::name() +
+           ") could not be launched: " + cudaGetErrorString(status));
+  }
+};
+
+}  // namespace cria::kernels

@@ -1,0 +1,22 @@
+// Runs a kernel struct in the tracer; the context is a tile::Trace.
+#pragma once
+
+#include "runtime/kernel.h"
+#include "tile/target.h"
+#include "tile/trace/launch.h"
+
+namespace cria::kernels {
+
+inline constexpr Target kBoundTarget = Target::trace;
+
+template <class K>
+struct Binding {
+  using Args = typename K::Args;
+  static bool fits(const Args&, int) { return true; }
+  static void run(void* context, const Args& args) {
+    tile::trace<K>(args, *static_cast<tile::Trace*>(context));
+  }
+  static KernelResources resources() { return {.threads = K::traits.threads}; }
+};
+
+}  // namespace cria::kernels

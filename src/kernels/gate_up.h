@@ -1,0 +1,95 @@
+// The fully fused first half of SwiGLU, on tensor cores:  y = silu(x gateᵀ) * (x upᵀ).
+// Two products share each x tile; their results meet in registers and only y goes to memory.
+#pragma once
+
+#include "kernels/gemm.h"
+
+namespace cria::kernels {
+
+template <class T>
+struct GateUpArgs {
+  using Element = T;
+  static constexpr const char* kernel = "gate_up";
+  Tensor<const T> x;     // [M, D]
+  Tensor<const T> gate;  // [F, D]
+  Tensor<const T> up;    // [F, D]
+  Tensor<T> y;           // [M, F]
+  DotPrecision precision = DotPrecision::kFp32;  // of fp32 operands
+
+  template <class V>
+  constexpr void operands(V&& visit) {
+    visit("x", x), visit("gate", gate), visit("up", up), visit("y", y);
+  }
+  Dims dims() const {
+    return {{"m", x.rows}, {"ffn", y.cols}, {"dim", x.cols},
+            {"tf32", precision == DotPrecision::kTf32}};
+  }
+  Cost cost() const {
+    if (y.size() == 0) return {};
+    return {.flops = 4.0 * y.size() * x.cols + 5.0 * y.size(),
+            .bytes_read = double(x.bytes() + gate.bytes() + up.bytes()),
+            .bytes_written = double(y.bytes())};
+  }
+};
+
+template <class T, class C>
+struct GateUp {
+  using Element = T;
+  using Config = C;
+  using Args = GateUpArgs<T>;
+  struct Shared : GemmShared<T, C, false, true> {  // a: x, b: gate
+    SharedTile<T, C::n, C::k, C::stages> up;
+  };
+  static constexpr Traits traits = C::traits;
+  static bool fits(const Args& a) { return sizeof(T) == 2 || C::traits.dot == a.precision; }
+  static Grid grid(const Args& a) {
+    return {int64_t{ceil_div(a.y.rows, C::m)} * ceil_div(a.y.cols, C::n)};
+  }
+
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    const int rows = ceil_div(a.y.rows, C::m), cols = ceil_div(a.y.cols, C::n);
+    p.for_tiles(rows * cols, [&](int t) {
+      const TileIndex at = banded(t, rows, cols, C::band);
+      const int r0 = at.row * C::m, c0 = at.col * C::n;
+      p.pipeline(
+          stages<C::stages>, ceil_div(a.x.cols, C::k),
+          [&](int j, int stage) {
+            p.fetch(s.a[stage], a.x, 0, r0, j * C::k);
+            p.fetch(s.b[stage], a.gate, 0, c0, j * C::k);
+            p.fetch(s.up[stage], a.up, 0, c0, j * C::k);
+          },
+          [&](auto& p, auto& steps) {
+            auto gate = p.accumulator(shape<C::m, C::n>), up = p.accumulator(shape<C::m, C::n>);
+            steps([&](int, int stage) {
+              p.dot(gate, s.a[stage], trans(s.b[stage]));
+              p.dot(up, s.a[stage], trans(s.up[stage]));
+            });
+            p.dot_wait(gate, up);
+            update(gate, [](float g, float u) { return silu(g) * u; }, up);
+            p.store_tile(a.y, 0, r0, c0, gate, s.out);
+          });
+    });
+  }
+};
+
+template <class T>
+struct GateUpSpace {
+  template <int M, int N, int S, int Threads, int Groups = 1>
+  using Hopper = GemmConfig<Lowering::kHopper, M, N, 64, S, Threads, Groups>;
+  using type = KernelSpace<GateUp, T, Hopper<128, 64, 5, 128, 2>, Hopper<128, 128, 4, 256>,
+                           Hopper<64, 128, 4, 128, 2>,
+                           GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
+};
+template <>
+struct GateUpSpace<float> {
+  using type = KernelSpace<
+      GateUp, float,
+      GemmConfig<Lowering::kAmpere, 64, 64, 32, 3, 128, 1, 16, 1, DotPrecision::kFp32>,
+      GemmConfig<Lowering::kAmpere, 64, 64, 32, 3, 128, 1, 16, 1, DotPrecision::kTf32>>;
+};
+
+template <class T>
+using GateUpKernels = KernelList<typename GateUpSpace<T>::type>;
+
+}  // namespace cria::kernels

@@ -1,0 +1,167 @@
+// From a kernel struct to a running grid: the __global__ entry of each lowering, the tensor maps, launch.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include "tile/cuda/program_ampere.h"
+#include "tile/cuda/program_hopper.h"
+#include "tile/cuda/tensor_map.h"
+
+namespace cria::tile {
+inline namespace cuda {
+
+template <class K>
+constexpr int shared_bytes() {
+  if constexpr (requires { typename K::Shared; })
+    return int(sizeof(typename K::Shared)) + 1024;  // room to align its start to the swizzle's period
+  else
+    return 0;
+}
+
+// Arguments and tensor maps travel by value in constant memory.
+template <class K>
+struct Parameters {
+  static constexpr int maps_count =
+      K::traits.lowering == Lowering::kHopper ? operand_count<typename K::Args>() : 0;
+  typename K::Args args;
+  TensorMaps maps[maps_count > 0 ? maps_count : 1];
+};
+
+extern __shared__ __align__(1024) unsigned char dynamic_shared[];
+
+template <class K, class P>
+CRIA_FN void run_kernel(P& p, const typename K::Args& args) {
+  if constexpr (requires { typename K::Shared; }) {
+    const uintptr_t start = (reinterpret_cast<uintptr_t>(dynamic_shared) + 1023) / 1024 * 1024;
+    K::run(p, args, *reinterpret_cast<typename K::Shared*>(start));
+  } else {
+    K::run(p, args);
+  }
+}
+
+template <class K>
+CRIA_FN void run_hopper(const Parameters<K>& params) {
+  __shared__ PipelineBarriers barriers;
+  constexpr int consumers = consumer_threads<K>();
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < kMaxStages; ++s) {
+      ptx::mbarrier_init(ptx::shared_address(&barriers.full[s]), 1);
+      ptx::mbarrier_init(ptx::shared_address(&barriers.empty[s]), K::traits.threads / 32);
+    }
+    ptx::mbarrier_init(ptx::shared_address(&barriers.prologue_full), 1);
+    ptx::mbarrier_init(ptx::shared_address(&barriers.prologue_empty), consumers / 32);
+    ptx::mbarrier_init_fence();
+  }
+  typename K::Args args = params.args;
+  int next = 0;
+  args.operands([&](const char*, auto& t) { t.descriptor = &params.maps[next++]; });
+  __syncthreads();
+  if (threadIdx.x >= consumers) {
+    ptx::set_registers_down<RegisterSplit<K>::producer>();
+    if (__shfl_sync(~0u, threadIdx.x / 32, 0) == consumers / 32 && ptx::elect()) {
+      args.operands([&](const char*, auto& t) {
+        if (t.data) ptx::tma_prefetch_map(t.descriptor);
+      });
+      ptx::wait_for_previous_grid();
+      ProducerProgram<K> p(ptx::shared_address(&barriers));
+      run_kernel<K>(p, args);
+    }
+  } else {
+    ptx::set_registers_up<RegisterSplit<K>::consumer>();
+    ptx::wait_for_previous_grid();
+    ConsumerProgram<K> p(ptx::shared_address(&barriers));
+    run_kernel<K>(p, args);
+    p.finish();
+  }
+}
+
+// NOTE: one struct, not a pack: __grid_constant__ on a parameter pack fails in nvcc 13.0.
+template <class K, bool Aligned>
+__global__ void __launch_bounds__(block_threads<K>(), K::traits.min_blocks)
+    entry(const __grid_constant__ Parameters<K> params) {
+  ptx::allow_next_grid();
+  if constexpr (K::traits.lowering == Lowering::kHopper) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    run_hopper(params);
+#else
+    __trap();
+#endif
+  } else {
+    ptx::wait_for_previous_grid();
+    ProgramAmpere<K, Aligned> p(threadIdx.x, 0);
+    run_kernel<K>(p, params.args);
+  }
+}
+
+struct LaunchTarget {
+  cudaStream_t stream;
+  int multiprocessors;
+  int compute_capability;  // 90 for sm_90
+};
+
+// Every operand allows 16-byte accesses: base, row and batch strides and width.
+template <class Args>
+bool operands_aligned(Args args) {
+  bool aligned = true;
+  args.operands([&](const char*, auto& t) {
+    const int64_t step = 16 / int64_t(sizeof(*t.data));
+    aligned = aligned && reinterpret_cast<uintptr_t>(t.data) % 16 == 0 && t.cols % step == 0 &&
+              (t.rows <= 1 || t.ld % step == 0) && (t.heads <= 1 || t.head_stride % step == 0) &&
+              (t.batch <= t.heads || t.batch_stride % step == 0);
+  });
+  return aligned;
+}
+
+template <class K>
+const void* entry_point(bool aligned) {
+  return aligned || K::traits.lowering == Lowering::kHopper
+             ? reinterpret_cast<const void*>(&entry<K, true>)
+             : reinterpret_cast<const void*>(&entry<K, K::traits.lowering == Lowering::kHopper>);
+}
+
+template <class K>
+cudaError_t launch(const LaunchTarget& target, const typename K::Args& args) {
+  Grid grid = K::grid(args);
+  if (grid.programs() == 0) return cudaSuccess;
+  if (K::traits.persistent || K::traits.cooperative) {
+    const int64_t wave = int64_t(target.multiprocessors) * K::traits.min_blocks;
+    if (grid.x > wave) grid.x = wave;
+  }
+  Parameters<K> params{args, {}};
+  if constexpr (K::traits.lowering == Lowering::kHopper) {
+    int next = 0;
+    cudaError_t status = cudaSuccess;
+    params.args.operands([&](const char*, auto& t) {
+      if (status == cudaSuccess) status = encode_maps(params.maps[next], t);
+      ++next;
+    });
+    if (status != cudaSuccess) return status;
+  }
+  const void* function = entry_point<K>(operands_aligned(args));
+  if (shared_bytes<K>() > 48 * 1024) {
+    const cudaError_t status = cudaFuncSetAttribute(
+        function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<K>());
+    if (status != cudaSuccess) return status;
+  }
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(unsigned(grid.x), grid.y, grid.z);
+  config.blockDim = dim3(block_threads<K>());
+  config.dynamicSmemBytes = shared_bytes<K>();
+  config.stream = target.stream;
+  cudaLaunchAttribute attributes[1];
+  if (K::traits.cooperative) {
+    attributes[0].id = cudaLaunchAttributeCooperative;
+    attributes[0].val.cooperative = 1;
+    config.attrs = attributes, config.numAttrs = 1;
+  } else if (target.compute_capability >= 90) {
+    attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[0].val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = attributes, config.numAttrs = 1;
+  }
+  void* pointers[] = {&params};
+  return cudaLaunchKernelExC(&config, function, pointers);
+}
+
+}  // namespace cuda
+}  // namespace cria::tile

@@ -1,0 +1,120 @@
+// Global memory <-> registers: vectors of up to 16 bytes, all issued before the first is unpacked.
+#pragma once
+
+#include "tile/cuda/tile.h"
+
+namespace cria::tile {
+inline namespace cuda {
+
+template <int Bytes>
+struct Raw;
+template <>
+struct Raw<2> {
+  using type = uint16_t;
+};
+template <>
+struct Raw<4> {
+  using type = uint32_t;
+};
+template <>
+struct Raw<8> {
+  using type = uint2;
+};
+template <>
+struct Raw<16> {
+  using type = uint4;
+};
+template <class T, int Vec>
+using RawVector = typename Raw<Vec * sizeof(T)>::type;
+
+// What a tile of memory type T holds once loaded.
+template <class T>
+using Loaded = std::conditional_t<std::is_same_v<T, int32_t>, int32_t, float>;
+
+template <class T, int Vec>
+CRIA_FN void unpack(const RawVector<T, Vec>& raw, Loaded<T>* out) {
+  if constexpr (sizeof(T) == 4) {
+    memcpy(out, &raw, sizeof(raw));
+  } else if constexpr (Vec == 1) {
+    out[0] = widen(T{raw});
+  } else {
+    uint32_t words[Vec / 2];
+    memcpy(words, &raw, sizeof(raw));
+#pragma unroll
+    for (int i = 0; i < Vec / 2; ++i) unpack2<T>(words[i], out[2 * i], out[2 * i + 1]);
+  }
+}
+
+template <class T, int Vec, class E>
+CRIA_FN RawVector<T, Vec> pack(const E* in) {
+  RawVector<T, Vec> raw;
+  if constexpr (std::is_same_v<T, int32_t>) {
+    int32_t whole[Vec];
+#pragma unroll
+    for (int i = 0; i < Vec; ++i) whole[i] = int32_t(in[i]);
+    memcpy(&raw, whole, sizeof(raw));
+  } else if constexpr (sizeof(T) == 4) {
+    float whole[Vec];
+#pragma unroll
+    for (int i = 0; i < Vec; ++i) whole[i] = float(in[i]);
+    memcpy(&raw, whole, sizeof(raw));
+  } else if constexpr (Vec == 1) {
+    raw = narrow<T>(float(in[0])).bits;
+  } else {
+    uint32_t words[Vec / 2];
+#pragma unroll
+    for (int i = 0; i < Vec / 2; ++i) words[i] = pack2<T>(float(in[2 * i]), float(in[2 * i + 1]));
+    memcpy(&raw, words, sizeof(raw));
+  }
+  return raw;
+}
+
+// Elements per access: wide only where columns are contiguous and every operand allows 16-byte accesses.
+template <class T, class L, class Off, bool Aligned>
+constexpr int access_width() {
+  return Off::unit && Aligned ? min_of(L::vec, 16 / int(sizeof(T))) : 1;
+}
+
+// Fresh: bypass L1, for data that other programs of this launch have written.
+template <class L, bool Aligned, bool Fresh, class T, class Off>
+CRIA_FN auto load_tile(int tid, const T* base, Off off, Mask mask, Loaded<std::remove_cv_t<T>> other) {
+  using M = std::remove_cv_t<T>;
+  constexpr int vec = access_width<M, L, Off, Aligned>(), count = L::regs / vec;
+  using R = RawVector<M, vec>;
+  R raw[count];
+  bool valid[count];
+#pragma unroll
+  for (int g = 0; g < count; ++g) {
+    const int r = L::row(tid, g * vec), c = L::col(tid, g * vec);
+    raw[g] = R{};
+    valid[g] = mask(r, c, vec);
+    if (valid[g]) {
+      const R* from = reinterpret_cast<const R*>(base + off(r, c));
+      raw[g] = Fresh ? __ldcg(from) : *from;
+    }
+  }
+  Tile<Loaded<M>, L> out;
+#pragma unroll
+  for (int g = 0; g < count; ++g) {
+    unpack<M, vec>(raw[g], out.v + g * vec);
+    if (other != 0) {
+#pragma unroll
+      for (int i = 0; i < vec; ++i) out.v[g * vec + i] = valid[g] ? out.v[g * vec + i] : other;
+    }
+  }
+  return out;
+}
+
+template <bool Aligned, class T, class Off, class E, class L>
+CRIA_FN void store_tile_at(int tid, T* base, Off off, const Tile<E, L>& t, Mask mask) {
+  constexpr int vec = access_width<T, L, Off, Aligned>();
+#pragma unroll
+  for (int g = 0; g < L::regs / vec; ++g) {
+    const int r = L::row(tid, g * vec), c = L::col(tid, g * vec);
+    if (mask(r, c, vec))
+      *reinterpret_cast<RawVector<T, vec>*>(base + off(r, c)) = pack<T, vec>(t.v + g * vec);
+  }
+}
+
+}  // namespace cuda
+}  // namespace cria::tile

@@ -1,0 +1,179 @@
+// The lowering for every GPU from sm_80: fetch is cp.async, pipeline a multistage loop in which all
+// threads fetch and compute, dot is mma.sync.
+#pragma once
+
+#include "tile/cuda/dot_ampere.h"
+#include "tile/cuda/program_base.h"
+#include "tile/cuda/ptx/copy.h"
+
+namespace cria::tile {
+inline namespace cuda {
+
+template <class K, bool Aligned>
+struct ProgramAmpere : ProgramBase<K, Aligned> {
+  using Base = ProgramBase<K, Aligned>;
+  using Base::sync;
+  using Base::threads;
+  using Base::tid;
+  using Base::warps;
+  using Base::Base;
+
+  // ---- shared memory
+  template <class T, int R, int C, class U>
+  CRIA_FN void fetch(View<T, R, C> v, Tensor<U> t, int batch, int r0, int c0) {
+    static_assert(std::is_same_v<T, std::remove_cv_t<U>>, "fetch: view and tensor differ in type");
+    constexpr int per_row = C / v.chunk;
+    const U* base = t.at(batch, 0, 0);
+#pragma unroll
+    for (int i = 0; i < R * per_row; i += threads) {
+      const int k = i + tid(), r = k / per_row, chunk = k % per_row, c = c0 + chunk * v.chunk;
+      if (R * per_row % threads != 0 && k >= R * per_row) break;
+      const int valid = r0 + r < t.rows ? t.cols - c : 0;  // elements of this chunk inside the tensor
+      const uint32_t to = v.address + v.chunk_offset(r, chunk);
+      if constexpr (Aligned) {
+        const int bytes = valid <= 0 ? 0 : min_of(valid * int(sizeof(T)), 16);
+        ptx::copy_async_16(to, bytes ? base + (r0 + r) * t.ld + c : base, bytes);
+      } else {
+#pragma unroll
+        for (int e = 0; e < v.chunk; ++e) {
+          const T x = e < valid ? base[(r0 + r) * t.ld + c + e] : T{};
+          if constexpr (sizeof(T) == 2)
+            ptx::store_shared_16(to + e * 2, x.bits);
+          else
+            ptx::store_shared_32(to + e * 4, __float_as_uint(x));
+        }
+      }
+    }
+  }
+  CRIA_FN void fetch_wait() {
+    ptx::copy_async_commit();
+    wait_stages<0>();
+  }
+  template <class T, int R, int C, class L>
+  CRIA_FN void write(View<T, R, C> v, const Tile<float, L>& t) {
+    static_assert(L::rows == R && L::cols == C, "write: tile and view differ in shape");
+#pragma unroll
+    for (int i = 0; i < L::regs; ++i) write_element(v, L::row(tid(), i), L::col(tid(), i), t.v[i]);
+  }
+  template <class T, int R, int C>
+  CRIA_FN auto read(View<T, R, C> v) {
+    using L = typename Base::template DefaultLayout<R, C>;
+    Tile<float, L> t;
+#pragma unroll
+    for (int i = 0; i < L::regs; ++i) t.v[i] = read_element(v, L::row(tid(), i), L::col(tid(), i));
+    return t;
+  }
+
+  // ---- pipeline: one barrier per step: wait for stage j, refill the stage that step j - 1 freed, compute
+  template <int S, class Fetch>
+  struct Steps {
+    ProgramAmpere& p;
+    Fetch& fetch;
+    int n, j = 0;
+    template <class Body>
+    CRIA_FN void operator()(Body body) {
+      (*this)(n - j, body);
+    }
+    template <class Body>
+    CRIA_FN void operator()(int count, Body body) {
+      const int end = j + count;
+#pragma unroll 1
+      for (; j < end; ++j) {
+        p.template wait_stages<S - 2>();
+        const int next = j + S - 1;
+        if (next < n) fetch(next, next % S);
+        ptx::copy_async_commit();
+        body(j, j % S);
+      }
+    }
+  };
+  template <int S, class Fetch, class Consume>
+  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume consume) {
+    static_assert(S >= 2, "pipeline: at least two stages, one to fill while one is used");
+    sync();  // stages of an earlier pipeline are free
+#pragma unroll
+    for (int s = 0; s < S - 1; ++s) {
+      if (s < n) fetch(s, s);
+      ptx::copy_async_commit();
+    }
+    Steps<S, Fetch> steps{*this, fetch, n};
+    consume(*this, steps);
+  }
+
+  // ---- dot
+  template <class L, class A, class B>
+  CRIA_FN void dot(Tile<float, L>& acc, A a, B b) {
+    using T = typename ElementOf<B>::type;
+    if constexpr (requires { a.v; }) {
+      dot_mma<K::traits.dot, T, sizeof(T) == 4, B::rows>(
+          acc, [&](int s, int kk, uint32_t(&r)[4]) { register_fragment<T>(a, s, kk, r); }, b);
+    } else {
+      static_assert(A::rows == L::rows && A::cols == B::rows, "dot: operand shapes differ");
+      dot_mma<K::traits.dot, T, false, B::rows>(
+          acc,
+          [&](int s, int kk, uint32_t(&r)[4]) {
+            a_fragment(a, (s * warps + tid() / 32) * 16, kk, r);
+          },
+          b);
+    }
+  }
+  template <class L, class A, class B>
+  CRIA_FN void dot(Tile<float, L>& acc, A a, B b, Overwrite) {
+#pragma unroll
+    for (int i = 0; i < L::regs; ++i) acc.v[i] = 0.f;
+    dot(acc, a, b);
+  }
+  template <class... T>
+  CRIA_FN void dot_wait(T&...) {}
+  template <int N, class... T>
+  CRIA_FN void dot_wait(Pending<N>, T&...) {}
+
+  template <class T, class L>
+  CRIA_FN Operand<T, L> cast(Type<T>, const Tile<float, L>& t) {
+    Operand<T, L> out;
+    if constexpr (sizeof(T) == 2) {
+#pragma unroll
+      for (int i = 0; i < L::regs / 2; ++i) out.v[i] = pack2<T>(t.v[2 * i], t.v[2 * i + 1]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < L::regs; ++i) out.v[i] = __float_as_uint(t.v[i]);
+    }
+    return out;
+  }
+
+  // ---- results go straight from registers to memory here; the staging buffer serves the Hopper lowering
+  template <class T, class L, class Staging>
+  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const Tile<float, L>& tile, Staging&) {
+    this->store(t, tile, r0, c0, batch);
+  }
+
+ private:
+  template <class X>
+  struct ElementOf;
+  template <class T, int R, int C>
+  struct ElementOf<View<T, R, C>> {
+    using type = T;
+  };
+  template <class V>
+  struct ElementOf<Transposed<V>> : ElementOf<V> {};
+
+  template <int Left>
+  CRIA_FN void wait_stages() {
+    ptx::copy_async_wait<Left>();
+    sync();
+  }
+  // A from an accumulator-layout tile: 16-bit pairs are already the fragment; fp32 columns come in pairs.
+  template <class T, class L>
+  static CRIA_FN void register_fragment(const Operand<T, L>& a, int s, int kk, uint32_t (&r)[4]) {
+    if constexpr (sizeof(T) == 2) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) r[i] = a.v[(s * (L::groups / 2) + kk) * 4 + i];
+    } else {
+      const uint32_t* v = a.v + (s * L::groups + kk) * 4;
+      r[0] = v[0], r[1] = v[2], r[2] = v[1], r[3] = v[3];
+    }
+  }
+};
+
+}  // namespace cuda
+}  // namespace cria::tile

@@ -1,0 +1,429 @@
+// The sm_90a lowering: fetch and store_tile are TMA, dot is wgmma, pipeline is a producer warpgroup that
+// only fetches and consumer warpgroups that only compute, meeting at mbarriers.
+// A role is a type of program: the kernel's body is instantiated once for each, and the producer's
+// program has only the members a producer may use.
+//
+// Contract: all pipelines of a kernel have the same number of stages; fetches outside a pipeline (its
+// prologue) need groups == 1.
+#pragma once
+
+#include "tile/cuda/program_base.h"
+#include "tile/cuda/ptx/copy.h"
+#include "tile/cuda/ptx/wgmma.h"
+#include "tile/cuda/shared.h"
+
+namespace cria::tile {
+inline namespace cuda {
+
+inline constexpr int kMaxStages = 14;
+inline constexpr int kBoxHeights = 4;  // TMA maps of 32, 64, 128 and 256 rows; columns are one panel
+inline constexpr int kMapBytes = 128;
+
+struct PipelineBarriers {
+  uint64_t full[kMaxStages], empty[kMaxStages], prologue_full, prologue_empty;
+};
+
+// Where a role stands in the ring of stages.
+struct RingPosition {
+  int stage = 0, phase = 0;
+  template <int S>
+  CRIA_FN void advance() {
+    if (++stage == S) stage = 0, phase ^= 1;
+  }
+  template <int S>
+  CRIA_FN void skip(int n) {
+    const int t = stage + n;
+    phase ^= t / S & 1;
+    stage = t % S;
+  }
+};
+
+struct BarrierAddresses {
+  uint32_t base;
+  CRIA_FN uint32_t full(int s) const { return base + s * 8; }
+  CRIA_FN uint32_t empty(int s) const { return base + (kMaxStages + s) * 8; }
+  CRIA_FN uint32_t prologue_full() const { return base + 2 * kMaxStages * 8; }
+  CRIA_FN uint32_t prologue_empty() const { return base + (2 * kMaxStages + 1) * 8; }
+};
+
+template <class K>
+constexpr int consumer_threads() {
+  return K::traits.threads * K::traits.groups;
+}
+inline constexpr int kProducerThreads = 128;
+template <class K>
+constexpr int block_threads() {
+  return consumer_threads<K>() + (K::traits.lowering == Lowering::kHopper ? kProducerThreads : 0);
+}
+
+// Registers per thread of each role, from the 64 K of a multiprocessor; multiples of 8.
+// NOTE: a producer below 32 registers spills (40 with up to two consumer warpgroups).
+template <class K>
+struct RegisterSplit {
+  static constexpr int consumers = consumer_threads<K>() / 128;
+  static constexpr int even_split = 65536 / (K::traits.min_blocks * block_threads<K>()) / 8 * 8;
+  static constexpr int at_launch = min_of(even_split, 248);
+  static constexpr int producer = consumers >= 3 ? 32 : 40;
+  static constexpr int consumer =
+      min_of((at_launch * (consumers + 1) - producer) / consumers / 8 * 8, 240);
+};
+
+// ---- producer: one elected thread
+template <class K>
+class ProducerProgram : public ProgramId {
+ public:
+  CRIA_FN explicit ProducerProgram(uint32_t barriers) : bar_{barriers} {}
+
+  template <int N>
+  CRIA_FN Range<N> arange(Shape<N>) const {
+    return {0};
+  }
+  template <class F>
+  CRIA_FN void for_tiles(int n, F f) {
+#pragma unroll 1
+    for (int t = blockIdx.x; t < n; t += gridDim.x) f(t);
+  }
+  template <class T, int R, int C, class U>
+  CRIA_FN void fetch(View<T, R, C> v, Tensor<U> t, int batch, int r0, int c0) {
+    static_assert(R % 32 == 0, "fetch: TMA boxes are 32, 64, 128 or 256 rows");
+    constexpr int box = R % 256 == 0 ? 3 : R % 128 == 0 ? 2 : R % 64 == 0 ? 1 : 0, height = 32 << box;
+    if (!in_pipeline_ && !prologue_open_) {
+      if (prologues_ > 0) ptx::mbarrier_wait(bar_.prologue_empty(), (prologues_ - 1) & 1);
+      prologue_open_ = true;
+    }
+    const uint32_t done = in_pipeline_ ? bar_.full(at_.stage) : bar_.prologue_full();
+    expected_ += R * C * int(sizeof(T));  // announced once, by the arrival that closes the stage
+    const char* map = static_cast<const char*>(t.descriptor) + box * kMapBytes;
+#pragma unroll
+    for (int panel = 0; panel < C / v.panel_cols; ++panel)
+#pragma unroll
+      for (int r = 0; r < R; r += height)
+        ptx::tma_load(v.address + panel * v.panel_bytes + r * 128, map,
+                      {c0 + panel * v.panel_cols, r0 + r, batch % t.heads, batch / t.heads}, done);
+  }
+  CRIA_FN void fetch_wait() { close_prologue(); }
+  template <int S, class Fetch, class Consume>
+  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume) {
+    static_assert(S <= kMaxStages, "pipeline: too many stages");
+    close_prologue();
+#pragma unroll 1
+    for (int j = 0; j < n; ++j) {
+      ptx::mbarrier_wait(bar_.empty(at_.stage), at_.phase ^ 1);
+      in_pipeline_ = true;
+      expected_ = 0;
+      fetch(j, at_.stage);
+      ptx::mbarrier_arrive_expect(bar_.full(at_.stage), expected_);
+      expected_ = 0;
+      in_pipeline_ = false;
+      at_.advance<S>();
+    }
+  }
+
+ private:
+  CRIA_FN void close_prologue() {
+    if (!prologue_open_) return;
+    prologue_open_ = false;
+    ++prologues_;
+    ptx::mbarrier_arrive_expect(bar_.prologue_full(), expected_);
+    expected_ = 0;
+  }
+  BarrierAddresses bar_;
+  RingPosition at_;
+  int prologues_ = 0, expected_ = 0;
+  bool prologue_open_ = false, in_pipeline_ = false;
+};
+
+// ---- consumers: all their threads
+template <class K>
+class ConsumerProgram : public ProgramBase<K, true> {
+  using Base = ProgramBase<K, true>;
+  static constexpr int kGroupTurn = 8;  // named barriers: 1.. of warpgroups, 8.. of groups' turns
+  static constexpr int kGroupSync = 12;
+
+ public:
+  using Base::groups;
+  using Base::threads;
+  using Base::tid;
+  using Base::warps;
+  static constexpr int warpgroups = threads / 128;
+  static_assert(threads % 128 == 0, "the Hopper lowering computes in warpgroups of 128 threads");
+
+  CRIA_FN explicit ConsumerProgram(uint32_t barriers)
+      : Base(threadIdx.x % threads, kGroupSync + warp_uniform(threadIdx.x / threads)),
+        bar_{barriers},
+        group_(warp_uniform(threadIdx.x / threads)) {
+    if constexpr (groups > 1)
+      if (group_ == groups - 1) ptx::bar_arrive(kGroupTurn, 2 * threads);
+  }
+
+  template <class F>
+  CRIA_FN void for_tiles(int n, F f) {
+    int i = 0;
+#pragma unroll 1
+    for (int t = blockIdx.x; t < n; t += gridDim.x, ++i) {
+      active_ = groups == 1 || i % groups == group_;
+      f(t);
+    }
+  }
+
+  // Fetches are the producer's; a consumer only notes that a prologue is under way.
+  template <class V, class U>
+  CRIA_FN void fetch(V, Tensor<U>, int, int, int) {
+    prologue_open_ = true;
+  }
+  CRIA_FN void fetch_wait() {
+    if (prologue_open_) ++prologues_, prologue_open_ = false, prologue_held_ = true;
+    ptx::mbarrier_wait(bar_.prologue_full(), (prologues_ - 1) & 1);
+  }
+
+  template <int S>
+  struct Steps {
+    ConsumerProgram& p;
+    int n, j = 0;
+    template <class Body>
+    CRIA_FN void operator()(Body body) {
+      (*this)(n - j, body);
+    }
+    // The next `count` steps. A stage is released once the products that read it are complete: at once,
+    // or one step later when the body leaves its products in flight.
+    template <class Body>
+    CRIA_FN void operator()(int count, Body body) {
+      const int end = j + count;
+#pragma unroll 1
+      for (; j < end; ++j) {
+        ptx::mbarrier_wait(p.bar_.full(p.at_.stage), p.at_.phase);
+        p.in_flight_ = 0;
+        body(j, p.at_.stage);
+        if (p.in_flight_) {
+          wait_products(p.in_flight_);
+          if (p.held_ >= 0) p.release(p.held_);
+          p.held_ = p.at_.stage;
+        } else {
+          if (p.held_ >= 0) p.release(p.held_);
+          p.held_ = -1;
+          p.release(p.at_.stage);
+        }
+        p.at_.template advance<S>();
+      }
+      if constexpr (groups > 1)
+        if (j == n) ptx::bar_arrive(kGroupTurn + (p.group_ + 1) % groups, 2 * threads);
+      if (p.held_ >= 0) {
+        wait_products(0);
+        p.release(p.held_);
+        p.held_ = -1;
+      }
+    }
+  };
+  template <int S, class Fetch, class Consume>
+  CRIA_FN void pipeline(Stages<S>, int n, Fetch, Consume consume) {
+    if (!active_) {
+      at_.skip<S>(n);
+      return;
+    }
+    // NOTE: a parity wait can lag by one phase only, so groups enter the main loop in turn.
+    if constexpr (groups > 1) ptx::bar_sync(kGroupTurn + group_, 2 * threads);
+    Steps<S> steps{*this, n};
+    consume(*this, steps);
+    if (prologue_held_) {
+      prologue_held_ = false;
+      __syncwarp();
+      if (tid() % 32 == 0) ptx::mbarrier_arrive(bar_.prologue_empty());
+    }
+  }
+
+  // ---- dot: asynchronous until dot_wait
+  template <class T, class LA, class B, class L>
+  CRIA_FN void dot(Tile<float, L>& acc, const Operand<T, LA>& a, B b) {
+    multiply_registers<1>(acc, a, b);
+  }
+  template <class T, class LA, class B, class L>
+  CRIA_FN void dot(Tile<float, L>& acc, const Operand<T, LA>& a, B b, Overwrite) {
+    multiply_registers<0>(acc, a, b);
+  }
+  template <class A, class B, class L>
+    requires requires { A::rows; }
+  CRIA_FN void dot(Tile<float, L>& acc, A a, B b) {
+    multiply_shared<1>(acc, a, b);
+  }
+  template <class A, class B, class L>
+    requires requires { A::rows; }
+  CRIA_FN void dot(Tile<float, L>& acc, A a, B b, Overwrite) {
+    multiply_shared<0>(acc, a, b);
+  }
+  template <int N, class... Tiles>
+  CRIA_FN void dot_wait(Pending<N>, Tiles&... t) {
+    wait_products(N);
+    in_flight_ = min_of(in_flight_, N);
+    (pin(t), ...);
+  }
+  template <class... Tiles>
+    requires(is_tile<Tiles> && ...)
+  CRIA_FN void dot_wait(Tiles&... t) {
+    dot_wait(pending<0>, t...);
+  }
+  template <class T, class L>
+  CRIA_FN Operand<T, L> cast(Type<T>, const Tile<float, L>& t) {
+    static_assert(sizeof(T) == 2, "wgmma's register operand is bf16 or f16");
+    Operand<T, L> out;
+#pragma unroll
+    for (int i = 0; i < L::regs / 2; ++i) out.v[i] = pack2<T>(t.v[2 * i], t.v[2 * i + 1]);
+    return out;
+  }
+
+  // Registers -> swizzled panel of 64 columns -> TMA store; each warpgroup stores its own 64-row strips.
+  // `staging` has a whole number of panel buffers per group.
+  template <class T, class L, int R, int C, int Count>
+  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const Tile<float, L>& tile,
+                          const SharedTile<T, R, C, Count>& staging) {
+    static_assert(R == L::rows && C % 64 == 0 && Count % groups == 0 && L::cols % 64 == 0,
+                  "store_tile: staging needs the tile's rows and whole 64-column panels per group");
+    constexpr int buffers = C / 64 * Count / groups, panels = L::cols / 64, panel_bytes = R * 128;
+    constexpr int map_64_rows = 1 * kMapBytes;
+    const int lane = tid() % 32, warp = tid() / 32, wg = warp_uniform(tid() / 128);
+    const int barrier = 1 + group_ * warpgroups + wg;
+    const uint32_t mine = ptx::shared_address(staging.bytes) + group_ * buffers * panel_bytes;
+#pragma unroll
+    for (int panel = 0; panel < panels; ++panel) {
+      const uint32_t base = mine + (buffers == panels ? panel : stores_ % buffers) * panel_bytes;
+      ++stores_;
+      if (tid() % 128 == 0) ptx::tma_store_wait_read<buffers - 1>();
+      ptx::bar_sync(barrier, 128);
+#pragma unroll
+      for (int s = 0; s < L::strips; ++s) {
+        const int row = (s * warps + warp) * 16 + lane % 16;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const float* v = tile.v + (s * L::groups + panel * 8 + i * 2) * 4;
+          ptx::stmatrix(base + row * 128 + (((i * 2 + lane / 16) ^ (row & 7)) << 4),
+                        pack2<T>(v[0], v[1]), pack2<T>(v[2], v[3]), pack2<T>(v[4], v[5]),
+                        pack2<T>(v[6], v[7]));
+        }
+      }
+      ptx::fence_async_proxy();
+      ptx::bar_sync(barrier, 128);
+      if (tid() % 128 == 0) {
+#pragma unroll
+        for (int s = 0; s < L::strips; ++s) {
+          const int row = (s * warpgroups + wg) * 64;
+          ptx::tma_store(static_cast<const char*>(t.descriptor) + map_64_rows,
+                         {c0 + panel * 64, r0 + row, batch % t.heads, batch / t.heads},
+                         base + row * 128);
+        }
+        ptx::tma_store_commit();
+      }
+    }
+  }
+  CRIA_FN void finish() { ptx::tma_store_wait_read<0>(); }
+
+ private:
+  static CRIA_FN int warp_uniform(int x) { return __shfl_sync(~0u, x, 0); }
+  static CRIA_FN void wait_products(int n) {
+    if (n == 0)
+      ptx::wgmma_wait<0>();
+    else if (n == 1)
+      ptx::wgmma_wait<1>();
+    else
+      ptx::wgmma_wait<2>();
+  }
+  CRIA_FN void release(int stage) {
+    __syncwarp();
+    if (tid() % 32 == 0) ptx::mbarrier_arrive(bar_.empty(stage));
+  }
+  template <class L>
+  static CRIA_FN void pin(Tile<float, L>& t) {
+#pragma unroll
+    for (int i = 0; i < L::regs; ++i) ptx::pin(t.v[i]);
+  }
+
+  // Descriptor of a k16 slice of an operand and, in descriptor units, where slice kk begins.
+  // Contiguous k (plain A, transposed B): slices lie 32 bytes apart in a panel of four.
+  // Contiguous m or n (transposed A, plain B): a slice is 16 whole rows of 128 bytes.
+  template <class T, int R, int C>
+  static CRIA_FN uint64_t along_k(View<T, R, C> v, int bytes) {
+    return ptx::wgmma_descriptor(v.address + bytes, 16, 1024);
+  }
+  template <class T, int R, int C>
+  static CRIA_FN uint64_t across_k(View<T, R, C> v, int bytes) {
+    return ptx::wgmma_descriptor(v.address + bytes, v.panel_bytes, 1024);
+  }
+  template <class V>
+  static constexpr int k_slice_along(int kk) {
+    return (kk / 4 * V::panel_bytes + kk % 4 * 32) >> 4;
+  }
+  static constexpr int k_slice_across(int kk) { return kk * 2048 >> 4; }
+
+  template <class B>
+  static constexpr bool is_transposed = requires(B b) { b.view; };
+  template <class T, int R, int C>
+  static Type<T> element_type(View<T, R, C>);
+  template <class V>
+  static auto element_type(Transposed<V>) -> decltype(element_type(V{}));
+
+  template <class B>
+  static CRIA_FN uint64_t b_descriptor(B b) {
+    if constexpr (is_transposed<B>)
+      return along_k(b.view, 0);
+    else
+      return across_k(b, 0);
+  }
+  template <class B>
+  static constexpr int b_slice(int kk) {
+    if constexpr (is_transposed<B>)
+      return k_slice_along<decltype(B::view)>(kk);
+    else
+      return k_slice_across(kk);
+  }
+
+  template <int Accumulate, class T, class LA, class B, class L>
+  CRIA_FN void multiply_registers(Tile<float, L>& acc, const Operand<T, LA>& a, B b) {
+    static_assert(L::strips == 1, "dot: a register operand covers one 64-row strip per warpgroup");
+    static_assert(LA::cols == B::rows && B::cols == L::cols, "dot: operand shapes differ");
+    pin(acc);
+    ptx::wgmma_fence();
+    const uint64_t db = b_descriptor(b);
+#pragma unroll
+    for (int kk = 0; kk < LA::cols / 16; ++kk)
+      ptx::wgmma_rs<!is_transposed<B>>(Type<T>{}, Shape<L::cols>{}, acc.v, a.v + kk * 4,
+                                       db + b_slice<B>(kk), Accumulate || kk > 0);
+    ptx::wgmma_commit();
+    ++in_flight_;
+  }
+  template <int Accumulate, class A, class B, class L>
+  CRIA_FN void multiply_shared(Tile<float, L>& acc, A a, B b) {
+    static_assert(A::rows == L::rows && A::cols == B::rows && B::cols == L::cols,
+                  "dot: operand shapes differ");
+    pin(acc);
+    ptx::wgmma_fence();
+    constexpr bool ta = is_transposed<A>;
+    const int wg = warpgroups > 1 ? warp_uniform(tid() / 128) : 0;
+    uint64_t da;
+    if constexpr (ta)
+      da = across_k(a.view, wg * a.view.panel_bytes);
+    else
+      da = along_k(a, wg * 64 * 128);
+    const uint64_t db = b_descriptor(b);
+#pragma unroll
+    for (int kk = 0; kk < A::cols / 16; ++kk)
+#pragma unroll
+      for (int s = 0; s < L::strips; ++s) {
+        int offset = 0;
+        if constexpr (ta)
+          offset = (s * warpgroups * a.view.panel_bytes >> 4) + k_slice_across(kk);
+        else
+          offset = (s * warpgroups * 64 * 128 >> 4) + k_slice_along<A>(kk);
+        ptx::wgmma_ss<ta, !is_transposed<B>>(decltype(element_type(a)){}, Shape<L::cols>{},
+                                             acc.v + s * L::groups * 4, da + offset,
+                                             db + b_slice<B>(kk), Accumulate || kk > 0);
+      }
+    ptx::wgmma_commit();
+    ++in_flight_;
+  }
+
+  BarrierAddresses bar_;
+  RingPosition at_;
+  int group_, in_flight_ = 0, held_ = -1, stores_ = 0, prologues_ = 0;
+  bool prologue_open_ = false, prologue_held_ = false, active_ = true;
+};
+
+}  // namespace cuda
+}  // namespace cria::tile

@@ -1,0 +1,153 @@
+// Tiles on the GPU: each thread holds its elements in registers, by the tile's layout.
+#pragma once
+
+#include <type_traits>
+
+#include "tile/cuda/math.h"
+#include "tile/layout.h"
+
+namespace cria::tile {
+inline namespace cuda {
+
+template <class E, class L>
+struct Tile {
+  using Element = E;
+  using Layout = L;
+  E v[L::regs];
+};
+
+// A float tile rounded to memory type T: the register operand A of dot. 16-bit types are packed in pairs.
+template <class T, class L>
+struct Operand {
+  using Layout = L;
+  uint32_t v[sizeof(T) == 2 ? L::regs / 2 : L::regs];
+};
+
+template <class X>
+struct LayoutOf {
+  using type = Scalar;
+};
+template <class E, class L>
+struct LayoutOf<Tile<E, L>> {
+  using type = L;
+};
+template <class E, class L>
+CRIA_FN L layout_of(const Tile<E, L>&) {
+  return {};
+}
+template <class X>
+inline constexpr bool is_tile = !std::is_same_v<typename LayoutOf<X>::type, Scalar>;
+
+template <class A, class... B>
+struct CommonLayout {
+  using type =
+      typename Broadcast<typename LayoutOf<A>::type, typename CommonLayout<B...>::type>::type;
+};
+template <class A>
+struct CommonLayout<A> {
+  using type = typename LayoutOf<A>::type;
+};
+
+// The value that register i of layout L meets in operand x: its own, its row's, its column's, or x.
+template <class L, class X>
+CRIA_FN auto element(const X& x, int i) {
+  if constexpr (!is_tile<X>)
+    return x;
+  else if constexpr (std::is_same_v<typename X::Layout, L>)
+    return x.v[i];
+  else if constexpr (std::is_same_v<typename X::Layout, typename L::Row>)
+    return x.v[L::row_reg(i)];
+  else
+    return x.v[L::col_reg(i)];
+}
+
+template <class F, class... X>
+CRIA_FN auto map(F f, const X&... x) {
+  using L = typename CommonLayout<X...>::type;
+  Tile<decltype(f(element<L>(x, 0)...)), L> out;
+#pragma unroll
+  for (int i = 0; i < L::regs; ++i) out.v[i] = f(element<L>(x, i)...);
+  return out;
+}
+
+// In place: t = f(t, x...).
+template <class E, class L, class F, class... X>
+CRIA_FN void update(Tile<E, L>& t, F f, const X&... x) {
+#pragma unroll
+  for (int i = 0; i < L::regs; ++i) t.v[i] = f(t.v[i], element<L>(x, i)...);
+}
+
+#define CRIA_TILE_OPERATOR(op)                                       \
+  template <class A, class B>                                        \
+    requires(is_tile<A> || is_tile<B>)                               \
+  CRIA_FN auto operator op(const A& a, const B& b) {                 \
+    return map([](auto x, auto y) { return x op y; }, a, b);         \
+  }
+CRIA_TILE_OPERATOR(+)
+CRIA_TILE_OPERATOR(-)
+CRIA_TILE_OPERATOR(*)
+CRIA_TILE_OPERATOR(/)
+CRIA_TILE_OPERATOR(<)
+CRIA_TILE_OPERATOR(<=)
+CRIA_TILE_OPERATOR(>)
+CRIA_TILE_OPERATOR(>=)
+CRIA_TILE_OPERATOR(==)
+CRIA_TILE_OPERATOR(!=)
+CRIA_TILE_OPERATOR(&&)
+CRIA_TILE_OPERATOR(||)
+#undef CRIA_TILE_OPERATOR
+
+#define CRIA_TILE_ASSIGN(op)                                         \
+  template <class E, class L, class B>                               \
+  CRIA_FN Tile<E, L>& operator op##=(Tile<E, L>& a, const B& b) {    \
+    update(a, [](E x, auto y) { return E(x op y); }, b);             \
+    return a;                                                        \
+  }
+CRIA_TILE_ASSIGN(+)
+CRIA_TILE_ASSIGN(-)
+CRIA_TILE_ASSIGN(*)
+CRIA_TILE_ASSIGN(/)
+#undef CRIA_TILE_ASSIGN
+
+template <class E, class L>
+CRIA_FN auto operator-(const Tile<E, L>& a) {
+  return map([](E x) { return -x; }, a);
+}
+
+#define CRIA_TILE_FUNCTION(name)                       \
+  template <class E, class L>                          \
+  CRIA_FN auto name(const Tile<E, L>& a) {             \
+    return map([](E x) { return name(float(x)); }, a); \
+  }
+CRIA_TILE_FUNCTION(abs)
+CRIA_TILE_FUNCTION(exp)
+CRIA_TILE_FUNCTION(exp2)
+CRIA_TILE_FUNCTION(log)
+CRIA_TILE_FUNCTION(log2)
+CRIA_TILE_FUNCTION(sqrt)
+CRIA_TILE_FUNCTION(rsqrt)
+CRIA_TILE_FUNCTION(sin)
+CRIA_TILE_FUNCTION(cos)
+CRIA_TILE_FUNCTION(tanh)
+CRIA_TILE_FUNCTION(sigmoid)
+CRIA_TILE_FUNCTION(silu)
+#undef CRIA_TILE_FUNCTION
+
+template <class A, class B>
+  requires(is_tile<A> || is_tile<B>)
+CRIA_FN auto max(const A& a, const B& b) {
+  return map([](float x, float y) { return max(x, y); }, a, b);
+}
+template <class A, class B>
+  requires(is_tile<A> || is_tile<B>)
+CRIA_FN auto min(const A& a, const B& b) {
+  return map([](float x, float y) { return min(x, y); }, a, b);
+}
+template <class C, class A, class B>
+  requires(is_tile<C>)
+CRIA_FN auto where(const C& c, const A& a, const B& b) {
+  return map([](bool q, auto x, auto y) { return q ? x : y; }, c, a, b);
+}
+
+}  // namespace cuda
+}  // namespace cria::tile

@@ -1,0 +1,55 @@
+// What a kernel declares about itself, read by launcher, tuner, tracer, roofline and report alike.
+//
+//   template <class T, class C> struct RmsNormForward {
+//     using Element = T;                                   widest memory type: sets the vector width
+//     using Args = RmsNormForwardArgs<T>;                  operands with shapes, independent of C
+//     static constexpr Traits traits{.threads = C::threads};
+//     static Grid grid(const Args&);                       programs to launch
+//     template <class P> CRIA_FN static void run(P& p, const Args& a);
+//   };
+// Optional: `struct Shared {...}` of SharedTile members, then run(p, a, shared); `fits(args)`.
+#pragma once
+
+#include <cstdint>
+
+#include "tile/shape.h"
+
+namespace cria::tile {
+
+struct Grid {
+  int64_t x = 0;
+  int y = 1, z = 1;
+  constexpr int64_t programs() const { return x * y * z; }
+};
+
+// Which instructions carry fetch, dot and pipeline on a GPU.
+//   kAmpere: cp.async, ldmatrix and mma.sync, on every GPU from sm_80.
+//   kHopper: TMA, wgmma and mbarriers, sm_90a only.
+enum class Lowering { kAmpere, kHopper };
+
+// How fp32 operands of dot are multiplied on tensor cores: tf32 keeps 10 mantissa bits; kFp32 splits
+// each operand into two tf32 parts and adds three products, which recovers fp32 accuracy.
+enum class DotPrecision { kTf32, kFp32 };
+
+struct Traits {
+  int threads = 256;      // that compute: a producer warpgroup comes on top
+  int min_blocks = 1;     // resident programs per multiprocessor the registers must allow
+  Lowering lowering = Lowering::kAmpere;
+  bool producer = false;  // kHopper: a warpgroup of its own issues the fetches
+  int groups = 1;         // kHopper: groups of `threads`, each taking every groups-th tile of for_tiles
+  bool persistent = false;   // grid(args).x tiles are spread over at most one wave of programs
+  bool cooperative = false;  // uses grid_sync: all programs must be resident at once
+  DotPrecision dot = DotPrecision::kFp32;
+};
+
+// Tile order for products: `band` rows of tiles at a time, so that neighbours share operands in L2.
+struct TileIndex {
+  int row, col;
+};
+constexpr TileIndex banded(int t, int rows, int cols, int band) {
+  const int per = band * cols, b = t / per, r = t - b * per;
+  const int height = min_of(band, rows - b * band);
+  return {b * band + r % height, r / height};
+}
+
+}  // namespace cria::tile
