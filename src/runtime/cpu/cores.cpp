@@ -1,0 +1,110 @@
+#include "runtime/cpu/cores.h"
+
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+namespace cria {
+namespace {
+
+const char* const kControlGroups = "/sys/fs/cgroup";
+
+int cores_by_affinity() {
+  // The mask of a large machine may not fit into the default cpu_set_t: grow until it does.
+  for (int cpus = 1024; cpus <= 1 << 16; cpus *= 2) {
+    size_t bytes = CPU_ALLOC_SIZE(cpus);
+    std::vector<unsigned long> mask(bytes / sizeof(unsigned long) + 1, 0);
+    auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
+    if (sched_getaffinity(0, bytes, set) == 0) return CPU_COUNT_S(bytes, set);
+  }
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+// This process's group in version 2 of control groups: the line "0::/path" of /proc/self/cgroup.
+std::string control_group() {
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("0::")) return line.substr(3);
+  }
+  return "";
+}
+
+// The first two words of a control file, from this process's group and all groups above it.
+// In a container the path is often not visible, but the root of the tree is the container's group.
+template <class F>
+void for_each_limit(const std::string& file, F&& f) {
+  std::string group = control_group();
+  while (true) {
+    std::ifstream in(kControlGroups + group + "/" + file);
+    std::string first, second;
+    if (in >> first) {
+      in >> second;
+      f(first, second);
+    }
+    if (group.empty()) return;
+    group.resize(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));
+  }
+}
+
+double quota_cores() {
+  double cores = INFINITY;
+  auto lower = [&](double quota, double period) {
+    if (quota > 0 && period > 0) cores = std::min(cores, quota / period);
+  };
+  for_each_limit("cpu.max", [&](const std::string& quota, const std::string& period) {
+    lower(std::atof(quota.c_str()), std::atof(period.c_str()));  // "max" reads as 0: no limit
+  });
+  std::ifstream quota_v1(kControlGroups + std::string("/cpu/cpu.cfs_quota_us"));
+  std::ifstream period_v1(kControlGroups + std::string("/cpu/cpu.cfs_period_us"));
+  double quota = 0, period = 0;
+  if (quota_v1 >> quota && period_v1 >> period) lower(quota, period);
+  return cores;
+}
+
+// The value of the first line "key : value" of /proc/cpuinfo.
+std::string cpuinfo(const std::string& key) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    size_t colon = line.find(": ");
+    if (colon != std::string::npos && line.starts_with(key)) return line.substr(colon + 2);
+  }
+  return "";
+}
+
+}  // namespace
+
+int available_cores() {
+  double cores = std::min<double>(cores_by_affinity(), std::ceil(quota_cores()));
+  return std::max(1, static_cast<int>(cores));
+}
+
+std::string cpu_name() {
+  std::string name = cpuinfo("model name");
+  utsname system{};
+  if (name.empty() && uname(&system) == 0) name = system.machine;
+  return name;
+}
+
+size_t memory_bytes() {
+  size_t bytes = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  for_each_limit("memory.max", [&](const std::string& limit, const std::string&) {
+    if (limit != "max") bytes = std::min<size_t>(bytes, std::strtoull(limit.c_str(), nullptr, 10));
+  });
+  return bytes;
+}
+
+size_t l2_cache_bytes() {
+  long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? static_cast<size_t>(bytes) : 0;
+}
+
+double cpu_clock_mhz() { return std::atof(cpuinfo("cpu MHz").c_str()); }
+
+}  // namespace cria

@@ -1,0 +1,95 @@
+// The CPU as a backend: everything happens at once, in the calling thread.
+#include "runtime/driver.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "runtime/cpu/cores.h"
+#include "runtime/product.h"
+
+namespace cria {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Mark = std::optional<Clock::time_point>;  // empty until recorded
+using Launches = std::function<void()>;
+
+constexpr size_t kPageBytes = 4096;
+
+Clock::time_point time_of(void* event) {
+  const Mark& mark = *static_cast<Mark*>(event);
+  require(mark.has_value(), "this Event was never recorded: call record() before using its time");
+  return *mark;
+}
+
+class CpuDriver final : public Driver {
+ public:
+  int device_count() const override { return 1; }
+  std::string absent_reason() const override { return ""; }
+  void make_current(int) const override {}
+
+  DeviceInfo describe(int) const override {
+    DeviceInfo info;
+    info.name = cpu_name();
+    info.cores = available_cores();
+    info.memory_bytes = memory_bytes();
+    info.l2_bytes = l2_cache_bytes();
+    info.threads_per_core = 1;
+    info.clock_mhz = cpu_clock_mhz();
+    info.runtime_version = product_library(kCpu);
+    return info;
+  }
+
+  void* allocate(int, size_t bytes) const override {
+    size_t rounded = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+    void* data = rounded < bytes ? nullptr : std::aligned_alloc(kPageBytes, rounded);
+    if (!data) fail_f("cannot allocate {} bytes of host memory: use smaller shapes", bytes);
+    return data;
+  }
+  void release(int, void* data) const noexcept override { std::free(data); }
+
+  void* make_stream(int) const override { return nullptr; }
+  void destroy_stream(int, void*) const noexcept override {}
+  void synchronize(int, void*) const override {}
+  void copy(int, void*, void* to, const void* from, size_t bytes) const override {
+    std::memmove(to, from, bytes);
+  }
+  void fill(int, void*, void* data, int byte, size_t bytes) const override {
+    std::memset(data, byte, bytes);
+  }
+
+  void* make_event(int) const override { return new Mark; }
+  void destroy_event(int, void* event) const noexcept override { delete static_cast<Mark*>(event); }
+  void record_event(int, void* event, void*) const override {
+    *static_cast<Mark*>(event) = Clock::now();
+  }
+  void wait_event(int, void*, void*) const override {}
+  void synchronize_event(int, void*) const override {}
+  double elapsed_us(int, void* start, void* end) const override {
+    return std::chrono::duration<double, std::micro>(time_of(end) - time_of(start)).count();
+  }
+
+  void* capture(int, void*, const Launches& launches) const override {
+    return new Launches(launches);
+  }
+  void replay(int, void* graph, void*) const override { (*static_cast<Launches*>(graph))(); }
+  void destroy_graph(int, void* graph) const noexcept override {
+    delete static_cast<Launches*>(graph);
+  }
+
+  void push_range(const char*) const override {}
+  void pop_range() const noexcept override {}
+};
+
+}  // namespace
+
+const Driver& cpu_driver() {
+  static const CpuDriver driver;
+  return driver;
+}
+
+}  // namespace cria
