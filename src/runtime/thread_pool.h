@@ -1,0 +1,135 @@
+// The threads that CPU kernels run on. The caller works along as worker 0; subnormals are flushed
+// in all of them while they work. Workers spin briefly between calls, then sleep; no call
+// allocates.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace cria {
+
+class ThreadPool {
+ public:
+  explicit ThreadPool(int workers);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  // The process's pool, of default_workers().
+  static ThreadPool& shared();
+
+  // CRIA_THREADS from the environment, else one for each core the process may use.
+  static int default_workers();
+
+  int workers() const { return workers_; }
+
+  // Calls f(task, worker) for every task in [0, tasks), in no particular order. Rethrows the first
+  // exception; tasks not begun by then are skipped. Inside another call it runs serially.
+  template <class F>
+  void run(int64_t tasks, F&& f);
+
+  // Calls f(worker, workers) once on every worker, all at the same time; barrier() works inside.
+  // Inside another call there is one worker: f(0, 1).
+  template <class F>
+  void parallel(F&& f);
+
+  // Within parallel(): waits until all workers have called it as often.
+  void barrier();
+
+  // Memory of one worker, aligned to 64 bytes, for the duration of a task; only the worker itself
+  // may ask. It keeps its largest size; growing loses the contents.
+  std::byte* scratch(int worker, size_t bytes);
+
+ private:
+  using Work = void (*)(void* context, int worker, int team);
+  struct Region;
+  struct Scratch;
+  template <class F>
+  struct TaskQueue;
+
+  // Calls work(context, worker, team) on `team` workers; on one, if inside a call already.
+  void dispatch(int team, bool collective, Work work, void* context);
+  void worker_loop(int worker);
+  void stop();
+  void work_on(const Region& region) noexcept;
+  void keep_error() noexcept;
+  void wait_for_team();
+  const Region* current_region() const;
+
+  static thread_local const Region* innermost_;
+
+  const int workers_;
+  const int spins_;  // polls before sleeping
+  std::unique_ptr<Scratch[]> scratch_;
+  std::vector<std::thread> threads_;
+  std::mutex callers_;  // one region at a time
+
+  // The region in progress. Only its team reads these, and the caller waits for the team.
+  Work work_ = nullptr;
+  void* context_ = nullptr;
+  bool collective_ = false;
+  std::exception_ptr error_;
+  std::mutex error_mutex_;
+
+  // signal_ changes with each region: a counter above, the team's size in the low bits.
+  alignas(64) std::atomic<uint32_t> signal_{0};
+  std::atomic<bool> stopping_{false};
+  alignas(64) std::atomic<int> unfinished_{0};  // team members besides the caller still at work
+  alignas(64) std::atomic<int> arrived_{0};     // at the barrier
+  std::atomic<uint32_t> phase_{0};              // barriers passed
+  std::atomic<int> left_{0};                    // workers done with the region
+  std::atomic<bool> failed_{false};
+};
+
+// Hands out tasks in chunks small enough to even out cores of different speed.
+template <class F>
+struct ThreadPool::TaskQueue {
+  F& f;
+  const int64_t tasks;
+  const int64_t chunk;
+  alignas(64) std::atomic<int64_t> next{0};
+
+  static void work(void* context, int worker, int) {
+    auto& queue = *static_cast<TaskQueue*>(context);
+    try {
+      while (true) {
+        int64_t begin = queue.next.fetch_add(queue.chunk, std::memory_order_relaxed);
+        if (begin >= queue.tasks) return;
+        int64_t end = std::min(begin + queue.chunk, queue.tasks);
+        for (int64_t task = begin; task < end; ++task) queue.f(task, worker);
+      }
+    } catch (...) {
+      queue.next.store(queue.tasks, std::memory_order_relaxed);
+      throw;
+    }
+  }
+};
+
+template <class F>
+void ThreadPool::run(int64_t tasks, F&& f) {
+  if (tasks <= 0) return;
+  using Function = std::remove_reference_t<F>;
+  constexpr int64_t kChunksPerWorker = 16;
+  TaskQueue<Function> queue{f, tasks, std::max<int64_t>(1, tasks / (kChunksPerWorker * workers_))};
+  int team = static_cast<int>(std::min<int64_t>(tasks, workers_));
+  dispatch(team, false, TaskQueue<Function>::work, &queue);
+}
+
+template <class F>
+void ThreadPool::parallel(F&& f) {
+  using Function = std::remove_reference_t<F>;
+  auto work = [](void* context, int worker, int team) {
+    (*static_cast<Function*>(context))(worker, team);
+  };
+  dispatch(workers_, true, work, const_cast<void*>(static_cast<const void*>(std::addressof(f))));
+}
+
+}  // namespace cria
