@@ -1,0 +1,22 @@
+// What a backend provides to multiply(), which has checked the product, filled in its leading
+// dimensions, and handled empty ones: m, n, k and batch are positive.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/product.h"
+
+namespace cria::cpu {
+void multiply(Stream& stream, const Product& product, const void* a, const void* b, void* c,
+              int algorithm);
+std::vector<std::string> product_algorithms(int index, const Product& product);
+std::string product_library(int index);
+}  // namespace cria::cpu
+
+namespace cria::cuda {  // in cuda/, or in cuda_stub/ for a build without CUDA
+void multiply(Stream& stream, const Product& product, const void* a, const void* b, void* c,
+              int algorithm);
+std::vector<std::string> product_algorithms(int index, const Product& product);
+std::string product_library(int index);
+}  // namespace cria::cuda
