@@ -83,6 +83,9 @@ function(_cria_kernel_objects library variant)
   endif()
   add_library(${objects} OBJECT)
   target_link_libraries(${objects} PRIVATE cria_flags)
+  # A "unique" symbol could not be hidden.
+  target_compile_options(${objects} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-gnu-unique>)
   get_target_property(includes ${library} INCLUDE_DIRECTORIES)
   if(includes)
     target_include_directories(${objects} PRIVATE ${includes})
