@@ -59,10 +59,9 @@ function(_cria_kernel_stub library variant stem list dtype header)
   set(stub ${PROJECT_BINARY_DIR}/kernels/${library}/${stem}_${dtype}_${variant}.${extension})
   file(CONFIGURE OUTPUT ${stub} @ONLY CONTENT [=[
 #define CRIA_TARGET_@target_macro@ 1
-#include "kernels/bind/@target@.h"
+#include "@header@"
 #include "kernels/bind/@target@.h"
 #include "kernels/instantiate.h"
-#include "@header@"
 
 namespace cria {
 void @function@(KernelRegistry& registry);
