@@ -8,24 +8,10 @@
 #include <string>
 
 #include "base/rng.h"
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
+#include "runtime/cpu/float_mode.h"
 
 namespace cria {
 namespace {
-
-// Flush-to-zero and denormals-are-zero for the lifetime, as in the thread pool's workers.
-class FlushSubnormals {
-#if defined(__x86_64__)
- public:
-  FlushSubnormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8040); }
-  ~FlushSubnormals() { _mm_setcsr(saved_); }
-
- private:
-  unsigned saved_;
-#endif
-};
 
 float float_of(uint32_t bits) { return std::bit_cast<float>(bits); }
 
