@@ -3,7 +3,7 @@
 #pragma once
 
 #if defined(CRIA_TARGET_TRACE)
-#define CRIA_HOST_TARGET trace
+#define CRIA_HOST_TARGET tracing
 #else
 #define CRIA_HOST_TARGET cpu
 #endif

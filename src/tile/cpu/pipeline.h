@@ -26,12 +26,12 @@ struct Steps {
   }
 };
 
-template <int S, class Fetch, class Consume>
-CRIA_FN void run_pipeline(int n, Fetch fetch, Consume consume) {
+template <int S, class P, class Fetch, class Consume>
+CRIA_FN void run_pipeline(P& p, int n, Fetch fetch, Consume consume) {
   static_assert(S >= 2, "pipeline: at least two stages, one to fill while one is used");
   for (int j = 0; j < S - 1 && j < n; ++j) fetch(j, j);
   Steps<S, Fetch> steps{fetch, n};
-  consume(steps);
+  consume(p, steps);
 }
 
 }  // namespace CRIA_HOST_TARGET

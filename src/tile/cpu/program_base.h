@@ -112,6 +112,12 @@ class ProgramBase {
                           Source at = Source::current()) {
     return load(layout, base, off, mask, other, at);
   }
+  // t += a block of a tensor, zero outside it.
+  template <class L, class T>
+  CRIA_FN void add_block(Tile<float, L>& t, Tensor<T> x, int r0, int c0, int batch = 0,
+                         Source at = Source::current()) {
+    t += load(L{}, x, r0, c0, batch, at);
+  }
   template <class T>
   CRIA_FN Loaded<T> load(const T* from, Source at = Source::current()) {
     probe_.load_scalar(from, at);
@@ -293,7 +299,7 @@ class ProgramBase {
   CRIA_FN void sync() const {}
   template <int S, class Fetch, class Consume>
   CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume consume) {
-    run_pipeline<S>(n, fetch, consume);
+    run_pipeline<S>(*this, n, fetch, consume);
   }
 
   // ---- dot

@@ -1,5 +1,5 @@
-// Reductions. g++ does not reorder float sums, so explicit vectors do: several independent accumulators,
-// then one fold. A lazy expression is first evaluated, a piece at a time, into a buffer that stays in L1.
+// Reductions. g++ does not reorder float sums, so the order is spelled out: several independent vectors of
+// partial results, then one fold.
 #pragma once
 
 #include "tile/cpu/expr.h"
@@ -43,29 +43,22 @@ CRIA_FN float reduce_array(const float* x, int n, Op op) {
   return result;
 }
 
-// Row r of an expression, from column `begin` to `end`, as floats in `out`.
-template <class X>
-CRIA_FN void evaluate_piece(const X& x, const Extent& extent, int r, int begin, int end, float* out) {
-  const Extent shifted{extent.in_rows, extent.in_cols - begin > 0 ? extent.in_cols - begin : 0,
-                       extent.out_rows, extent.out_cols - begin > 0 ? extent.out_cols - begin : 0};
-  each_run(shifted, r, end - begin, [&](auto region, int from, int to) {
-#pragma GCC ivdep
-    for (int c = from; c < to; ++c)
-      out[c] = static_cast<float>(x.template at<decltype(region)::value>(r, begin + c));
-  });
-}
+inline constexpr int kPartials = 4 * kLanes;
 
+// Adds row r of an expression to kPartials partial results; inner loops the compiler vectorises.
 template <class Op, class X>
-CRIA_FN float reduce_row(const X& x, const Extent& extent, int r, Op op) {
-  constexpr int kPiece = 512, cols = X::Layout::cols;
-  alignas(64) float piece[min_of(cols, kPiece)];
-  float result = Op::identity;
-  for (int begin = 0; begin < cols; begin += kPiece) {
-    const int end = min_of(begin + kPiece, cols);
-    evaluate_piece(x, extent, r, begin, end, piece);
-    result = op(reduce_array(piece, end - begin, op), result);
-  }
-  return result;
+CRIA_FN void accumulate_row(const X& x, const Extent& extent, int r, Op op, float (&partial)[kPartials]) {
+  each_run(extent, r, X::Layout::cols, [&](auto region, int begin, int end) {
+    constexpr Region R = decltype(region)::value;
+    for (; begin + kPartials <= end; begin += kPartials) {
+#pragma GCC ivdep
+      for (int k = 0; k < kPartials; ++k)
+        partial[k] = op(static_cast<float>(x.template at<R>(r, begin + k)), partial[k]);
+    }
+#pragma GCC ivdep
+    for (int k = 0; k < end - begin; ++k)
+      partial[k] = op(static_cast<float>(x.template at<R>(r, begin + k)), partial[k]);
+  });
 }
 
 template <class X>
@@ -80,9 +73,10 @@ CRIA_FN float reduce_all(const X& x, Op op) {
     return reduce_array(x.v, L::rows * L::cols, op);
   } else {
     const Extent extent = x.extent();
-    float result = Op::identity;
-    for (int r = 0; r < L::rows; ++r) result = op(reduce_row(x, extent, r, op), result);
-    return result;
+    alignas(64) float partial[kPartials];
+    for (float& p : partial) p = Op::identity;
+    for (int r = 0; r < L::rows; ++r) accumulate_row(x, extent, r, op, partial);
+    return reduce_array(partial, kPartials, op);
   }
 }
 
@@ -92,10 +86,14 @@ CRIA_FN auto reduce_rows(const X& x, Op op) {
   Tile<float, typename L::Row> out;
   const Extent extent = x.extent();
   for (int r = 0; r < L::rows; ++r) {
-    if constexpr (is_float_array<X>)
+    if constexpr (is_float_array<X>) {
       out.v[r] = reduce_array(x.v + r * L::cols, L::cols, op);
-    else
-      out.v[r] = reduce_row(x, extent, r, op);
+    } else {
+      alignas(64) float partial[kPartials];
+      for (float& p : partial) p = Op::identity;
+      accumulate_row(x, extent, r, op, partial);
+      out.v[r] = reduce_array(partial, kPartials, op);
+    }
   }
   return out;
 }

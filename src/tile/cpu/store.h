@@ -23,7 +23,7 @@ CRIA_FN void store_run(T* to, int64_t step, const X& x, int r, int begin, int en
 // The same for contiguous columns, whole cache lines of them without reading the destination.
 template <Region R, class T, class X>
 CRIA_FN void stream_run(T* to, const X& x, int r, int begin, int end) {
-  constexpr int kPerLine = kLine / sizeof(T), kPiece = 32 * kPerLine;
+  constexpr int kPerLine = kLine / sizeof(T), kPiece = 8 * kPerLine;
   alignas(kLine) T piece[kPiece];
   while (begin < end && reinterpret_cast<uintptr_t>(to + begin) % kLine == 0 && end - begin >= kPerLine) {
     const int count = min_of((end - begin) / kPerLine * kPerLine, kPiece);
