@@ -41,7 +41,8 @@ struct AttentionForwardArgs {
 
   template <class V>
   constexpr void operands(V&& visit) {
-    visit("q", q), visit("k", k), visit("v", v), visit("o", o), visit("lse", lse);
+    visit("q", q), visit("k", k), visit("v", v), visit("o", o);
+    visit("lse", lse, element_wise);
   }
   Dims dims() const {
     return {{"heads", q.batch}, {"kv_heads", k.batch}, {"queries", q.rows}, {"keys", k.rows},

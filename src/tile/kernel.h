@@ -42,6 +42,11 @@ struct Traits {
   DotPrecision dot = DotPrecision::kFp32;
 };
 
+// Args::operands(visit) calls visit(name, tensor) for every operand. visit(name, tensor, element_wise)
+// marks one that is only accessed element by element: it needs no alignment and no tensor map.
+struct ElementWise {};
+inline constexpr ElementWise element_wise{};
+
 // Tile order for products: `band` rows of tiles at a time, so that neighbours share operands in L2.
 struct TileIndex {
   int row, col;

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "tile/shape.h"
 
@@ -14,13 +13,17 @@ namespace cria::tile {
 
 // Elements (r, c) with r < rows and c < cols of a tile are valid.
 struct Mask {
-  static constexpr int64_t kAll = std::numeric_limits<int32_t>::max();
-  int64_t rows = kAll, cols = kAll;
+  static constexpr int kAll = 1 << 30;  // more than any tile has
+  int rows = kAll, cols = kAll;
   constexpr bool operator()(int r, int c, int width = 1) const {
     return r < rows && c + width <= cols;
   }
   constexpr Mask operator&&(Mask o) const {
-    return {rows < o.rows ? rows : o.rows, cols < o.cols ? cols : o.cols};
+    return {min_of(rows, o.rows), min_of(cols, o.cols)};
+  }
+  // How many of a tile's positions from `start` on lie below n.
+  static constexpr int below(int64_t n, int64_t start) {
+    return n - start < kAll ? (n - start > 0 ? int(n - start) : 0) : kAll;
   }
 };
 
@@ -45,7 +48,7 @@ struct Range {
   constexpr int64_t operator()(int, int c) const { return start + c; }
   constexpr Range operator+(int64_t o) const { return {start + o}; }
   constexpr Offsets<1, N, false> operator*(int64_t stride) const { return {start * stride, 0, stride}; }
-  constexpr Mask operator<(int64_t n) const { return {Mask::kAll, n - start}; }
+  constexpr Mask operator<(int64_t n) const { return {Mask::kAll, Mask::below(n, start)}; }
 };
 template <int N>
 constexpr Range<N> operator+(int64_t o, Range<N> r) {
@@ -60,8 +63,10 @@ struct AxisRange {
   constexpr AxisRange operator+(int64_t o) const { return {start + o, stride}; }
   constexpr Mask operator<(int64_t n) const {
     static_assert(Unit, "compare the range itself, before it is multiplied by a stride");
-    if constexpr (A == 0) return {n - start, Mask::kAll};
-    else return {Mask::kAll, n - start};
+    if constexpr (A == 0)
+      return {Mask::below(n, start), Mask::kAll};
+    else
+      return {Mask::kAll, Mask::below(n, start)};
   }
 };
 template <int N>
@@ -79,15 +84,15 @@ constexpr Offsets<M, N, U1> operator+(AxisRange<M, 0, U0> i, AxisRange<N, 1, U1>
 
 // column(i) >= row(j): a triangle of the tile. p.where(triangle, x, other) is the causal mask.
 struct Triangle {
-  int64_t shift;
+  int shift;
   constexpr bool operator()(int r, int c) const { return r + shift >= c; }
 };
 template <int M, int N>
 constexpr Triangle operator>=(AxisRange<M, 0> i, AxisRange<N, 1> j) {
-  return {i.start - j.start};
+  return {int(i.start - j.start)};
 }
 
-// Row-major block of a tensor: p.load(block(t, r0, c0)...) is spelled p.load(t, shape<M, N>, r0, c0).
+// The row-major block at (r0, c0) of a matrix with rows `ld` apart.
 template <int M, int N>
 constexpr Offsets<M, N, true> block_at(int64_t r0, int64_t c0, int64_t ld) {
   return {r0 * ld + c0, ld, 1};

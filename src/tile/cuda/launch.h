@@ -55,13 +55,13 @@ CRIA_FN void run_hopper(const Parameters<K>& params) {
   }
   typename K::Args args = params.args;
   int next = 0;
-  args.operands([&](const char*, auto& t) { t.descriptor = &params.maps[next++]; });
+  args.operands([&](const char*, auto& t, auto...) { t.descriptor = &params.maps[next++]; });
   __syncthreads();
   if (threadIdx.x >= consumers) {
     ptx::set_registers_down<RegisterSplit<K>::producer>();
     if (__shfl_sync(~0u, threadIdx.x / 32, 0) == consumers / 32 && ptx::elect()) {
-      args.operands([&](const char*, auto& t) {
-        if (t.data) ptx::tma_prefetch_map(t.descriptor);
+      args.operands([&](const char*, auto& t, auto... tag) {
+        if (sizeof...(tag) == 0 && t.data) ptx::tma_prefetch_map(t.descriptor);
       });
       ptx::wait_for_previous_grid();
       ProducerProgram<K> p(ptx::shared_address(&barriers));
@@ -104,7 +104,8 @@ struct LaunchTarget {
 template <class Args>
 bool operands_aligned(Args args) {
   bool aligned = true;
-  args.operands([&](const char*, auto& t) {
+  args.operands([&](const char*, auto& t, auto... tag) {
+    if (sizeof...(tag) > 0) return;
     const int64_t step = 16 / int64_t(sizeof(*t.data));
     aligned = aligned && reinterpret_cast<uintptr_t>(t.data) % 16 == 0 && t.cols % step == 0 &&
               (t.rows <= 1 || t.ld % step == 0) && (t.heads <= 1 || t.head_stride % step == 0) &&
@@ -132,8 +133,8 @@ cudaError_t launch(const LaunchTarget& target, const typename K::Args& args) {
   if constexpr (K::traits.lowering == Lowering::kHopper) {
     int next = 0;
     cudaError_t status = cudaSuccess;
-    params.args.operands([&](const char*, auto& t) {
-      if (status == cudaSuccess) status = encode_maps(params.maps[next], t);
+    params.args.operands([&](const char*, auto& t, auto... tag) {
+      if (status == cudaSuccess && sizeof...(tag) == 0) status = encode_maps(params.maps[next], t);
       ++next;
     });
     if (status != cudaSuccess) return status;

@@ -23,7 +23,7 @@ template <class Args>
 constexpr int operand_count() {
   int n = 0;
   Args args{};
-  args.operands([&](const char*, auto&) { ++n; });
+  args.operands([&](const char*, auto&, auto...) { ++n; });
   return n;
 }
 
