@@ -1,0 +1,130 @@
+// One operand of a kernel test: a matrix of known values, which can be laid into guarded memory in
+// several ways, and whose memory is checked byte by byte after a run. See harness.h.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/rng.h"
+#include "base/tensor.h"
+#include "runtime/buffer.h"
+#include "support/compare.h"
+#include "support/guarded.h"
+
+namespace cria::test {
+
+enum class Role { kInput, kOutput, kBoth };
+
+// How an operand's rows lie in memory. Elements between rows are poison.
+enum class Placement {
+  kTight,       // without gaps
+  kPadded,      // gaps that keep every row at a multiple of 16 bytes, when the first is
+  kMisaligned,  // the first element off by one, and an odd number of elements from row to row
+};
+inline constexpr Placement kPlacements[] = {Placement::kTight, Placement::kPadded,
+                                            Placement::kMisaligned};
+const char* name_of(Placement placement);
+
+class OperandBase {
+ public:
+  OperandBase(std::string name, std::initializer_list<int> shape, size_t element_bytes, Role role);
+  virtual ~OperandBase() = default;
+
+  // Host memory as before a run, laid out like this.
+  void place(Placement placement);
+  // Puts the bytes to where kernels of this device will work on them, and fetches them back.
+  void send(Device device);
+  void fetch();
+  // Fails for a changed guard, a changed gap, a changed input, or an output out of tolerance.
+  void check() const;
+
+  // If t views this operand, makes it view the operand's present place.
+  template <class E>
+  bool relocate(Tensor<E>& t) const {
+    const auto* at = reinterpret_cast<const std::byte*>(t.data);
+    if (at < home_.data() || at > home_.data() + rows_ * cols_ * element_bytes_) return false;
+    const int64_t offset = (at - home_.data()) / static_cast<int64_t>(element_bytes_);
+    auto* base = reinterpret_cast<std::remove_cv_t<E>*>(place_ + kGuardBytes);
+    t.data = base + first_ + moved(offset);
+    t.ld = moved(t.ld), t.batch_stride = moved(t.batch_stride), t.head_stride = moved(t.head_stride);
+    return true;
+  }
+
+ protected:
+  virtual const std::byte* initial() const = 0;  // elements without gaps, or null for poison
+  virtual void check_values(std::span<const std::byte> elements) const = 0;
+  std::byte* home() { return home_.data(); }
+  int64_t elements() const { return rows_ * cols_; }
+  int64_t index(int64_t b, int64_t r, int64_t c) const { return (b * batch_rows_ + r) * cols_ + c; }
+
+  std::string name_;
+  Role role_;
+  int batch_ = 1, batch_rows_ = 1;
+  int64_t rows_ = 1, cols_ = 0;
+
+ private:
+  // A distance in elements without gaps, as it is between rows of the present place.
+  int64_t moved(int64_t distance) const {
+    return cols_ == 0 ? distance : distance / cols_ * ld_ + distance % cols_;
+  }
+
+  size_t element_bytes_;
+  Guarded<std::byte> home_;  // where the views in a test's arguments point to; never read
+  int64_t first_ = 0, ld_ = 0;
+  std::unique_ptr<Guarded<std::byte>> memory_;
+  std::vector<std::byte> before_;  // image of memory_ before the run
+  std::unique_ptr<Buffer> buffer_;
+  std::byte* place_ = nullptr;  // image that kernels work on
+};
+
+template <class E>
+class Operand : public OperandBase {
+ public:
+  Operand(std::string name, std::initializer_list<int> shape, Role role, double stddev)
+      : OperandBase(std::move(name), shape, sizeof(E), role), values_(elements()) {
+    if (role != Role::kInput) want_.resize(elements());
+    if (role == Role::kOutput) return;
+    Rng rng(std::hash<std::string>{}(name_));
+    for (E& v : values_) v = from_float<E>(static_cast<float>(rng.normal() * stddev));
+  }
+
+  // Before the run, as rounded to the operand's type.
+  double operator()(int64_t r, int64_t c) const { return (*this)(0, r, c); }
+  double operator()(int64_t b, int64_t r, int64_t c) const { return to_float(values_[index(b, r, c)]); }
+  void set(int64_t r, int64_t c, double x) { values_[index(0, r, c)] = from_float<E>(float(x)); }
+  // All of them, row by row.
+  std::vector<double> values() const { return to_double(std::span<const E>(values_)); }
+
+  // After the run.
+  double& want(int64_t r, int64_t c) { return want(0, r, c); }
+  double& want(int64_t b, int64_t r, int64_t c) { return want_[index(b, r, c)]; }
+  Tolerance tolerance;
+
+  E* data() { return reinterpret_cast<E*>(home()); }
+  operator Tensor<E>() {
+    return {data(), batch_, batch_rows_, static_cast<int>(cols_), cols_, batch_rows_ * cols_};
+  }
+  operator Tensor<const E>() { return static_cast<Tensor<E>>(*this); }
+
+ protected:
+  const std::byte* initial() const override {
+    return role_ == Role::kOutput ? nullptr : reinterpret_cast<const std::byte*>(values_.data());
+  }
+  void check_values(std::span<const std::byte> elements) const override {
+    const std::span got(reinterpret_cast<const E*>(elements.data()), want_.size());
+    Tolerance typed = tolerance;
+    typed.out = dtype_of<E>;
+    expect_close(got, want_, typed, name_, cols_);
+  }
+
+ private:
+  std::vector<E> values_;
+  std::vector<double> want_;
+};
+
+}  // namespace cria::test
