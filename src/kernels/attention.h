@@ -88,6 +88,7 @@ struct AttentionForward {
     const int r0 = (p.num_programs(0) - 1 - p.program_id(0)) * M;  // longest rows first
     const int past = a.k.rows - a.q.rows;                          // keys before the first query's own
     const int visible = a.causal ? min_of(r0 + M + past, a.k.rows) : a.k.rows;
+    const int first_last = a.causal ? r0 + past : a.k.rows - 1;    // last key that query r0 sees
     const int n = ceil_div(visible, N);
     const float to_log2 = a.scale * 1.4426950408889634f;
 
@@ -105,10 +106,10 @@ struct AttentionForward {
           auto total = p.full_rows(acc, 0.f);    // running sum of exponentials, one part per thread
           auto shrink = total;                   // what the last step's new maximum scales the past by
           auto softmax = [&](int j) {            // score -> exp2(score - top)
-            auto query = column(p.arange(shape<M>) + (r0 + past));
-            auto key = row(p.arange(shape<N>) + j * N);
-            if (a.causal && j * N + N > r0 + past + 1) score = p.where(query >= key, score, kMasked);
-            if (j * N + N > a.k.rows) score = p.where(key < a.k.rows, score, kMasked);
+            if (j * N + N - 1 > first_last) {
+              auto last = column(p.arange(shape<M>)) * a.causal + first_last;
+              score = p.where(last >= row(p.arange(shape<N>) + j * N), score, kMasked);
+            }
             auto higher = map([=](float t, float x) { return max(t, x * to_log2); }, top,
                               p.max(score, axis<1>));
             update(score, [=](float x, float t) { return exp2(x * to_log2 - t); }, higher);

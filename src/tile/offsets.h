@@ -82,14 +82,15 @@ constexpr Offsets<M, N, U1> operator+(AxisRange<M, 0, U0> i, AxisRange<N, 1, U1>
   return {i.start + j.start, i.stride, j.stride};
 }
 
-// column(i) >= row(j): a triangle of the tile. p.where(triangle, x, other) is the causal mask.
+// column(i) >= row(j): a triangle of the tile (a rectangle where i was multiplied by 0).
+// p.where(column(i) >= row(j), x, other) is the causal mask.
 struct Triangle {
-  int shift;
-  constexpr bool operator()(int r, int c) const { return r + shift >= c; }
+  int shift, slope;
+  constexpr bool operator()(int r, int c) const { return r * slope + shift >= c; }
 };
-template <int M, int N>
-constexpr Triangle operator>=(AxisRange<M, 0> i, AxisRange<N, 1> j) {
-  return {int(i.start - j.start)};
+template <int M, int N, bool U>
+constexpr Triangle operator>=(AxisRange<M, 0, U> i, AxisRange<N, 1> j) {
+  return {int(i.start - j.start), int(i.stride)};
 }
 
 // The row-major block at (r0, c0) of a matrix with rows `ld` apart.

@@ -33,9 +33,10 @@ struct Load {
   int rows, cols;  // valid ones
   Element other;
 
-  CRIA_FN Element value(int r, int c) const {
-    return widen(base[(L::rows == 1 ? 0 : r * row_stride) + (Unit ? c : c * col_stride)]);
+  CRIA_FN const T* address(int r, int c) const {
+    return base + (L::rows == 1 ? 0 : r * row_stride) + (Unit ? c : c * col_stride);
   }
+  CRIA_FN Element value(int r, int c) const { return widen(*address(r, c)); }
   template <Region R>
   CRIA_FN Element at(int r, int c) const {
     if constexpr (R == Region::kInside)
@@ -68,6 +69,9 @@ struct Gather {
   int rows, cols;
   Element other;
 
+  CRIA_FN const T* address(int r, int c) const {
+    return base + index.template at<Region::kEdge>(r, c);
+  }
   template <Region R>
   CRIA_FN Element at(int r, int c) const {
     if constexpr (R == Region::kInside)
@@ -127,7 +131,7 @@ struct Select {
   }
   CRIA_FN Extent extent() const { return x.extent(); }
 };
-CRIA_FN int kept_columns(Triangle t, int r, int cols) { return clip(r + t.shift + 1, cols); }
+CRIA_FN int kept_columns(Triangle t, int r, int cols) { return clip(r * t.slope + t.shift + 1, cols); }
 CRIA_FN int kept_columns(Mask m, int r, int cols) { return r < m.rows ? clip(m.cols, cols) : 0; }
 
 template <class X>

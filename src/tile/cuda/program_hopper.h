@@ -149,9 +149,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
   static_assert(threads % 128 == 0, "the Hopper lowering computes in warpgroups of 128 threads");
 
   CRIA_FN explicit ConsumerProgram(uint32_t barriers)
-      : Base(threadIdx.x % threads, kGroupSync + warp_uniform(threadIdx.x / threads)),
-        bar_{barriers},
-        group_(warp_uniform(threadIdx.x / threads)) {
+      : Base(threadIdx.x % threads, kGroupSync + own_group()), bar_{barriers}, group_(own_group()) {
     if constexpr (groups > 1)
       if (group_ == groups - 1) ptx::bar_arrive(kGroupTurn, 2 * threads);
   }
@@ -279,7 +277,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
                   "store_tile: staging needs the tile's rows and whole 64-column panels per group");
     constexpr int buffers = C / 64 * Count / groups, panels = L::cols / 64, panel_bytes = R * 128;
     constexpr int map_64_rows = 1 * kMapBytes;
-    const int lane = tid() % 32, warp = tid() / 32, wg = warp_uniform(tid() / 128);
+    const int lane = tid() % 32, warp = tid() / 32, wg = own_warpgroup();
     const int barrier = 1 + group_ * warpgroups + wg;
     const uint32_t mine = ptx::shared_address(staging.bytes) + group_ * buffers * panel_bytes;
 #pragma unroll
@@ -317,6 +315,8 @@ class ConsumerProgram : public ProgramBase<K, true> {
 
  private:
   static CRIA_FN int warp_uniform(int x) { return __shfl_sync(~0u, x, 0); }
+  static CRIA_FN int own_group() { return groups > 1 ? warp_uniform(threadIdx.x / threads) : 0; }
+  CRIA_FN int own_warpgroup() const { return warpgroups > 1 ? warp_uniform(tid() / 128) : 0; }
   static CRIA_FN void wait_products(int n) {
     if (n == 0)
       ptx::wgmma_wait<0>();
@@ -395,7 +395,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
     pin(acc);
     ptx::wgmma_fence();
     constexpr bool ta = is_transposed<A>;
-    const int wg = warpgroups > 1 ? warp_uniform(tid() / 128) : 0;
+    const int wg = own_warpgroup();
     uint64_t da;
     if constexpr (ta)
       da = across_k(a.view, wg * a.view.panel_bytes);
