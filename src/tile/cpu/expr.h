@@ -49,7 +49,7 @@ struct Load {
   CRIA_FN Extent extent() const { return {rows, cols, rows, cols}; }
 };
 
-CRIA_FN int clip(int64_t n, int most) { return n < 0 ? 0 : n > most ? most : static_cast<int>(n); }
+CRIA_FN int clip(int n, int most) { return n < 0 ? 0 : min_of(n, most); }
 
 template <class L, class T, class Off>
 CRIA_FN auto load_node(const T* base, Off off, Mask mask, Loaded<T> other) {

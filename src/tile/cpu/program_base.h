@@ -98,7 +98,7 @@ class ProgramBase {
   template <TileLayout L, class T>
   CRIA_FN auto load(L layout, Tensor<T> t, int r0, int c0, int batch = 0,
                     Source at = Source::current()) {
-    const T* base = t.data + batch * t.batch_stride;
+    const T* base = t.matrix(batch);
     return load(layout, base, block_at<L::rows, L::cols>(r0, c0, t.ld), inside(t, r0, c0), 0, at);
   }
   // Data that another program wrote earlier in this launch.
@@ -134,7 +134,7 @@ class ProgramBase {
   CRIA_FN void store(Tensor<T> t, const X& x, int r0, int c0, int batch = 0,
                      Source at = Source::current()) {
     using L = typename X::Layout;
-    store(t.data + batch * t.batch_stride, block_at<L::rows, L::cols>(r0, c0, t.ld), x,
+    store(t.matrix(batch), block_at<L::rows, L::cols>(r0, c0, t.ld), x,
           inside(t, r0, c0), at);
   }
   template <class T>
@@ -268,7 +268,7 @@ class ProgramBase {
     static_assert(std::is_same_v<T, std::remove_cv_t<U>>, "fetch: view and tensor differ in type");
     probe_.fetch(v, t, batch, r0, c0, at);
     auto& s = *v.stage;
-    s.rows = clip(int64_t{t.rows} - r0, R), s.cols = clip(int64_t{t.cols} - c0, C);
+    s.rows = clip(t.rows - r0, R), s.cols = clip(t.cols - c0, C);
     if (s.cols == 0) s.rows = 0;
     s.source = s.rows > 0 ? t.at(batch, r0, c0) : nullptr;
     s.ld = t.ld;
@@ -325,7 +325,7 @@ class ProgramBase {
                           Source at = Source::current()) {
     using L = typename X::Layout;
     probe_.store_tile(L{}, t, batch, r0, c0, staging, at);
-    store_node(t.data + batch * t.batch_stride, block_at<L::rows, L::cols>(r0, c0, t.ld), x,
+    store_node(t.matrix(batch), block_at<L::rows, L::cols>(r0, c0, t.ld), x,
                inside(t, r0, c0), false);
   }
 
@@ -367,7 +367,7 @@ class ProgramBase {
   }
   template <class T>
   static CRIA_FN Mask inside(const Tensor<T>& t, int r0, int c0) {
-    return {int64_t{t.rows} - r0, int64_t{t.cols} - c0};
+    return {t.rows - r0, t.cols - c0};
   }
   // A launch that writes more than the last cache level holds gains by not keeping it there.
   CRIA_FN bool streams(int64_t tile_bytes) const {

@@ -1,0 +1,66 @@
+// trace<K>(args, trace): runs a kernel's programs one after the other and records every access.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "tile/aligned.h"
+#include "tile/trace/recorder.h"
+
+namespace cria::tile {
+inline namespace CRIA_HOST_TARGET {
+
+template <class K>
+using Program = ProgramBase<K, Recorder>;
+
+template <class K>
+std::string kernel_name() {
+  if constexpr (requires { K::Args::kernel; }) {
+    return K::Args::kernel;
+  } else {  // "... [with K = Name; ...]"
+    const std::string text = __PRETTY_FUNCTION__;
+    const size_t begin = text.find("K = ") + 4;
+    return text.substr(begin, text.find_first_of(";]", begin) - begin);
+  }
+}
+
+// Programs as one wave of a GPU would run them. A kernel with grid-wide barriers runs as one program that
+// takes all tiles, because programs here do not run at the same time.
+template <class K>
+Grid traced_grid(const typename K::Args& args, const TraceOptions& options) {
+  Grid grid = K::grid(args);
+  if (grid.programs() <= 0) return {0};
+  if (K::traits.cooperative) return {1};
+  if (K::traits.persistent) grid.x = std::min<int64_t>(grid.x, options.resident_programs);
+  return grid;
+}
+
+template <class K>
+void trace(const typename K::Args& args, Trace& trace) {
+  OperandTable operands;
+  typename K::Args copy = args;
+  copy.operands([&](const char* name, auto& t, auto...) { operands.add(name, t); });
+  const Grid grid = traced_grid<K>(args, trace.options());
+  trace.begin(kernel_name<K>(), std::move(operands), grid.x, grid.y);
+
+  constexpr bool hopper = K::traits.lowering == Lowering::kHopper;
+  Recording recording{trace, K::traits.threads, K::traits.lowering, hopper || operands_aligned(args)};
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  };
+  const std::unique_ptr<std::byte[], Free> scratch(
+      new (std::align_val_t{64}) std::byte[scratch_bytes<K>() + 64]);
+  const LaunchState state{grid};
+  const TraceOptions& o = trace.options();
+  const int64_t end = std::min(grid.programs(), o.program_limit) + std::min(o.first_program, grid.programs());
+  for (int64_t i = o.first_program; i < std::min(end, grid.programs()); ++i) {
+    recording.program = i;
+    recording.fetched.clear();
+    run_program<Program<K>, K>(args, state, i, scratch.get(), Recorder(&recording));
+  }
+}
+
+}  // namespace CRIA_HOST_TARGET
+}  // namespace cria::tile
