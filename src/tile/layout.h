@@ -102,6 +102,16 @@ struct Mma {
   using Col = MmaCols<Cols, Warps>;
 };
 
+// The layouts of one value per row or column of a tile: p.load(cols_of(x), ...) broadcasts over x's rows.
+template <class X>
+constexpr typename X::Layout::Row rows_of(const X&) {
+  return {};
+}
+template <class X>
+constexpr typename X::Layout::Col cols_of(const X&) {
+  return {};
+}
+
 // The widest vector, at most `wish`, with which a Blocked layout of this shape exists.
 template <int Rows, int Cols, int Threads>
 constexpr int widest_vector(int wish) {

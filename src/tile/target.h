@@ -23,6 +23,12 @@ namespace cria::tile {
 inline namespace host {
 template <class T, int Rows, int Cols, int Count = 1>
 struct SharedTile;
-}
+// What bodies call on plain numbers; bodies are parsed here, though never compiled.
+float abs(float), exp(float), exp2(float), log(float), log2(float), sqrt(float), rsqrt(float);
+float sin(float), cos(float), tanh(float), sigmoid(float), silu(float);
+float max(float, float), min(float, float);
+template <class T>
+float rounded_to(float);
+}  // namespace host
 }  // namespace cria::tile
 #endif

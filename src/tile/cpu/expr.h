@@ -23,7 +23,8 @@ inline constexpr bool is_lazy = is_tile<X> && !is_eager<X>;
 template <class X>
 inline constexpr bool is_full = is_eager<X> && requires { typename X::Layout::Row; };
 
-// Elements base[r * row_stride + c * col_stride] where the mask holds, `other` elsewhere.
+// Elements base[r * row_stride + c * col_stride] where the mask holds, `other` elsewhere. A load of one row
+// or column answers for every row or column of the tile it meets.
 template <class T, class L, bool Unit>
 struct Load {
   using Element = Loaded<T>;
@@ -34,7 +35,8 @@ struct Load {
   Element other;
 
   CRIA_FN const T* address(int r, int c) const {
-    return base + (L::rows == 1 ? 0 : r * row_stride) + (Unit ? c : c * col_stride);
+    return base + (L::rows == 1 ? 0 : r * row_stride) +
+           (L::cols == 1 ? 0 : Unit ? c : c * col_stride);
   }
   CRIA_FN Element value(int r, int c) const { return widen(*address(r, c)); }
   template <Region R>
@@ -50,11 +52,13 @@ struct Load {
 };
 
 CRIA_FN int clip(int n, int most) { return n < 0 ? 0 : min_of(n, most); }
+// Of an axis of `extent` elements; one element that counts for a whole axis has no end.
+CRIA_FN int valid_of(int n, int extent) { return extent == 1 && n > 0 ? INT32_MAX : clip(n, extent); }
 
 template <class L, class T, class Off>
 CRIA_FN auto load_node(const T* base, Off off, Mask mask, Loaded<T> other) {
   static_assert(Off::rows == L::rows && Off::cols == L::cols, "load: offsets and layout differ in shape");
-  const int rows = clip(mask.rows, L::rows), cols = clip(mask.cols, L::cols);
+  const int rows = valid_of(mask.rows, L::rows), cols = valid_of(mask.cols, L::cols);
   const T* origin = rows > 0 && cols > 0 ? base + off(0, 0) : base;
   return Load<T, L, Off::unit>{origin, off(1, 0) - off(0, 0), off(0, 1) - off(0, 0), rows, cols, other};
 }

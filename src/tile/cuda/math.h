@@ -54,6 +54,12 @@ CRIA_FN f16 narrow<f16>(float x) {
   return {__half_as_ushort(__float2half_rn(x))};
 }
 
+// x rounded to memory type T and widened again.
+template <class T>
+CRIA_FN float rounded_to(float x) {
+  return widen(narrow<T>(x));
+}
+
 // Two floats as one 32-bit word of 16-bit elements, low half first.
 template <class T>
 CRIA_FN uint32_t pack2(float low, float high);

@@ -44,7 +44,8 @@ struct Watched {
   template <Region R>
   Element at(int r, int c) const {
     const Element now = node.template at<R>(r, c);
-    if (std::memcmp(&now, &(*before)[r * Layout::cols + c], sizeof(now)) != 0) {
+    const size_t place = (Layout::rows == 1 ? 0 : r * Layout::cols) + (Layout::cols == 1 ? 0 : c);
+    if (std::memcmp(&now, &(*before)[place], sizeof(now)) != 0) {
       const Trace& t = recording->trace;
       const auto address = reinterpret_cast<uint64_t>(node.address(r, c));
       t.complain(t.describe(t.operand_of(address, address, false), address) +
