@@ -19,6 +19,14 @@ using Mark = std::optional<Clock::time_point>;  // empty until recorded
 using Launches = std::function<void()>;
 
 constexpr size_t kPageBytes = 4096;
+constexpr size_t kLargeBytes = 64 << 20;
+
+[[noreturn]] void fail_out_of_memory(size_t bytes) {
+  fail_f(
+      "cannot allocate {:.1f} MiB of host memory, of which there are {:.1f} MiB: use smaller "
+      "shapes",
+      bytes / 1048576.0, memory_bytes() / 1048576.0);
+}
 
 Clock::time_point time_of(void* event) {
   const Mark& mark = *static_cast<Mark*>(event);
@@ -45,9 +53,11 @@ class CpuDriver final : public Driver {
   }
 
   void* allocate(int, size_t bytes) const override {
+    // Linux promises more memory than there is, and ends the process when it is used.
+    if (bytes > kLargeBytes && bytes > memory_bytes()) fail_out_of_memory(bytes);
     size_t rounded = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-    void* data = rounded < bytes ? nullptr : std::aligned_alloc(kPageBytes, rounded);
-    if (!data) fail_f("cannot allocate {} bytes of host memory: use smaller shapes", bytes);
+    void* data = std::aligned_alloc(kPageBytes, rounded);
+    if (!data) fail_out_of_memory(bytes);
     return data;
   }
   void release(int, void* data) const noexcept override { std::free(data); }
