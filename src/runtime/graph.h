@@ -1,6 +1,6 @@
 // A sequence of launches kept to be run again as one: no launch overhead between them on CUDA.
-// Pointers and arguments are those of the capture. On the CPU the function itself is kept and
-// called.
+// Pointers and arguments are those of the capture, and the captured stream's workspace is among
+// them: the stream must outlive the graph. On the CPU the function itself is kept and called.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,7 @@ namespace cria {
 class Graph {
  public:
   // Records what `launches` puts into the stream, without running it. The function must not wait
-  // for the stream, and should have run once before, so that nothing is set up for the first time
-  // in it.
+  // for the stream. Run it once before: setting things up for the first time may not be captured.
   static Graph capture(Stream& stream, std::function<void()> launches);
 
   ~Graph();

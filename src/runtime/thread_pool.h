@@ -1,6 +1,5 @@
-// The threads that CPU kernels run on. The caller works along as worker 0; subnormals are flushed
-// in all of them while they work. Workers spin briefly between calls, then sleep; no call
-// allocates.
+// The threads that CPU kernels run on. The caller works along as worker 0; all of them flush
+// subnormals while they work. Between calls they spin briefly, then sleep; no call allocates.
 #pragma once
 
 #include <algorithm>

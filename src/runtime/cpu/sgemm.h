@@ -6,8 +6,7 @@
 
 namespace cria::cpu {
 
-// Row-major C = alpha op(A) op(B) + beta C, all sizes positive; several threads may call it at
-// once.
+// Row-major C = alpha op(A) op(B) + beta C, all sizes positive. Several threads may call it.
 struct Sgemm {
   bool trans_a, trans_b;
   int64_t m, n, k;
