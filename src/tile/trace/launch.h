@@ -8,6 +8,7 @@
 
 #include "tile/aligned.h"
 #include "tile/trace/recorder.h"
+#include "tile/trace/relocation.h"
 
 namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
@@ -37,13 +38,25 @@ Grid traced_grid(const typename K::Args& args, const TraceOptions& options) {
   return grid;
 }
 
+template <class Args>
+OperandTable operand_table(Args args) {
+  OperandTable table;
+  args.operands([&](const char* name, auto& t, auto...) { table.add(name, t); });
+  return table;
+}
+
+// The operands hold the kernel's results afterwards; an Error leaves them as they were.
 template <class K>
 void trace(const typename K::Args& args, Trace& trace) {
-  OperandTable operands;
-  typename K::Args copy = args;
-  copy.operands([&](const char* name, auto& t, auto...) { operands.add(name, t); });
-  const Grid grid = traced_grid<K>(args, trace.options());
-  trace.begin(kernel_name<K>(), std::move(operands), grid.x, grid.y);
+  const Relocation relocation(operand_table(args));
+  typename K::Args moved = args;
+  moved.operands([&](const char*, auto& t, auto...) {
+    if (t.size() == 0) return;
+    t.data = reinterpret_cast<decltype(t.data)>(relocation.moved(reinterpret_cast<uint64_t>(t.data)));
+  });
+  const TraceOptions& options = trace.options();
+  const Grid grid = traced_grid<K>(args, options);
+  trace.begin(kernel_name<K>(), operand_table(moved), grid.x, grid.y);
 
   constexpr bool hopper = K::traits.lowering == Lowering::kHopper;
   Recording recording{trace, K::traits.threads, K::traits.lowering, hopper || operands_aligned(args)};
@@ -51,15 +64,16 @@ void trace(const typename K::Args& args, Trace& trace) {
     void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
   };
   const std::unique_ptr<std::byte[], Free> scratch(
-      new (std::align_val_t{64}) std::byte[scratch_bytes<K>() + 64]);
+      new (std::align_val_t{64}) std::byte[scratch_bytes<K>() + 1]);
   const LaunchState state{grid};
-  const TraceOptions& o = trace.options();
-  const int64_t end = std::min(grid.programs(), o.program_limit) + std::min(o.first_program, grid.programs());
-  for (int64_t i = o.first_program; i < std::min(end, grid.programs()); ++i) {
+  const int64_t first = std::min(options.first_program, grid.programs());
+  const int64_t count = std::min(options.program_limit, grid.programs() - first);
+  for (int64_t i = first; i < first + count; ++i) {
     recording.program = i;
     recording.fetched.clear();
-    run_program<Program<K>, K>(args, state, i, scratch.get(), Recorder(&recording));
+    run_program<Program<K>, K>(moved, state, i, scratch.get(), Recorder(&recording));
   }
+  relocation.restore();
 }
 
 }  // namespace CRIA_HOST_TARGET

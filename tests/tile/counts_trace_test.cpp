@@ -1,0 +1,304 @@
+// What the tracer counts for kernels whose requests, sectors and conflicts are known by hand.
+#define CRIA_TARGET_TRACE 1
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/tensor.h"
+#include "tile/target.h"
+
+namespace cria::tile {
+namespace {
+
+constexpr AccessKind kLoad = AccessKind::kLoad, kStore = AccessKind::kStore;
+
+template <class T>
+struct CopyArgs {
+  Tensor<const T> x;
+  Tensor<T> y;
+  template <class V>
+  void operands(V&& visit) {
+    visit("x", x), visit("y", y);
+  }
+};
+
+// y = x + 1, one row per program. Layout: void for the program's own.
+template <class T, int N, int Threads, class Layout = void>
+struct CopyRows {
+  using Element = T;
+  using Args = CopyArgs<T>;
+  static constexpr Traits traits{.threads = Threads};
+  static Grid grid(const Args& a) { return {a.x.rows}; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a) {
+    auto i = p.arange(shape<N>);
+    auto inside = i < a.x.cols;
+    const int r = p.program_id(0);
+    if constexpr (std::is_void_v<Layout>)
+      p.store(a.y.row(r), i, p.load(a.x.row(r), i, inside) + 1.f, inside);
+    else
+      p.store(a.y.row(r), i, p.load(Layout{}, a.x.row(r), i, inside) + 1.f, inside);
+  }
+};
+
+template <class T>
+class Matrices {
+ public:
+  Matrices(int rows, int cols)
+      : rows_(rows), cols_(cols), x_(size_t(rows) * cols + 16), y_(size_t(rows) * cols + 16) {}
+  CopyArgs<T> args(int shift = 0) {
+    return {matrix_of<const T>(start(x_) + shift, rows_, cols_), matrix_of(start(y_) + shift, rows_, cols_)};
+  }
+
+ private:
+  static T* start(std::vector<T>& v) {  // the first element on a 32-byte boundary
+    auto address = reinterpret_cast<uintptr_t>(v.data());
+    return v.data() + (32 - address % 32) % 32 / sizeof(T);
+  }
+  int rows_, cols_;
+  std::vector<T> x_, y_;
+};
+
+TEST(TraceCounts, CoalescedVectors) {
+  Trace t;
+  Matrices<float> m(3, 1024);
+  trace<CopyRows<float, 1024, 128>>(m.args(), t);
+  const AccessCounts loads = t.total(kLoad), stores = t.total(kStore);
+  EXPECT_EQ(loads.requests, 3 * 1024 / 4 / 32);
+  EXPECT_DOUBLE_EQ(loads.sectors_per_request(), 16);
+  EXPECT_DOUBLE_EQ(loads.useful_bytes_per_sector(), 32);
+  EXPECT_EQ(stores.requests, loads.requests);
+  EXPECT_EQ(stores.sectors, loads.sectors);
+  EXPECT_EQ(t.unique_bytes_read(), 3 * 4096);
+  EXPECT_EQ(t.unique_bytes_written(), 3 * 4096);
+}
+
+TEST(TraceCounts, SixteenBitVectorsHoldEight) {
+  Trace t;
+  Matrices<bf16> m(2, 2048);
+  trace<CopyRows<bf16, 2048, 256>>(m.args(), t);
+  EXPECT_EQ(t.total(kLoad).requests, 2 * 2048 / 8 / 32);
+  EXPECT_DOUBLE_EQ(t.total(kLoad).sectors_per_request(), 16);
+}
+
+// Rows that are not whole 16 bytes: element by element, in the same layout.
+TEST(TraceCounts, UnalignedOperandsLoseTheirVectors) {
+  Trace t;
+  Matrices<float> m(1, 1023);
+  trace<CopyRows<float, 1024, 128>>(m.args(), t);
+  EXPECT_EQ(t.total(kLoad).requests, 1024 / 32);
+  EXPECT_EQ(t.total(kLoad).sectors, 1024 / 32 * 16);
+  EXPECT_EQ(t.unique_bytes_read(), 1023 * 4);
+  Trace shifted;
+  Matrices<float> n(1, 1024);
+  trace<CopyRows<float, 1024, 128>>(n.args(1), shifted);
+  EXPECT_EQ(shifted.total(kLoad).requests, 1024 / 32);
+}
+
+TEST(TraceCounts, RunsAreNotCoalesced) {
+  Trace t;
+  Matrices<float> m(1, 4096);
+  trace<CopyRows<float, 4096, 128, Runs<4096, 128>>>(m.args(), t);
+  EXPECT_EQ(t.total(kLoad).requests, 4096 / 32);
+  EXPECT_DOUBLE_EQ(t.total(kLoad).sectors_per_request(), 32);
+  EXPECT_DOUBLE_EQ(t.total(kLoad).useful_bytes_per_sector(), 4);
+}
+
+TEST(TraceCounts, MaskedLanesAndEmptyRequests) {
+  Trace t;
+  Matrices<float> m(1, 40);  // of 1024: lanes 0 to 9 of the first warp
+  trace<CopyRows<float, 1024, 128>>(m.args(), t);
+  EXPECT_EQ(t.total(kLoad).requests, 1);
+  EXPECT_EQ(t.total(kLoad).sectors, 5);
+  EXPECT_EQ(t.total(kLoad).requested_bytes, 160);
+  Trace none;
+  Matrices<float> empty(1, 0);
+  trace<CopyRows<float, 1024, 128>>(empty.args(), none);
+  EXPECT_EQ(none.total(kLoad).requests, 0);
+}
+
+TEST(TraceCounts, LinesAndOperandsAreToldApart) {
+  Trace t;
+  Matrices<float> m(1, 1024);
+  trace<CopyRows<float, 1024, 128>>(m.args(), t);
+  const auto lines = t.lines();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].file, "counts_trace_test.cpp");
+  EXPECT_EQ(t.operands()[lines[0].operand].name, "x");
+  EXPECT_EQ(t.operands()[lines[1].operand].name, "y");
+  EXPECT_EQ(t.total(kLoad, 0).requests, 8);
+  EXPECT_EQ(t.total(kLoad, 1).requests, 0);
+}
+
+TEST(TraceCounts, ASubsetOfPrograms) {
+  Trace t({.first_program = 5, .program_limit = 2});
+  Matrices<float> m(10, 1024);
+  trace<CopyRows<float, 1024, 128>>(m.args(), t);
+  EXPECT_EQ(t.total(kLoad).requests, 2 * 8);
+  Trace beyond({.first_program = 20});
+  trace<CopyRows<float, 1024, 128>>(m.args(), beyond);
+  EXPECT_EQ(beyond.total(kLoad).requests, 0);
+}
+
+// b = aᵀ by 32 x 32 tiles. P < 0: straight to memory.
+template <int P, int Vec = 1>
+struct Transpose {
+  using Element = float;
+  using Args = CopyArgs<float>;
+  static constexpr int vec = Vec;
+  static constexpr Traits traits{.threads = 256};
+  static Grid grid(const Args& a) { return {a.x.cols / 32, a.x.rows / 32}; }
+  template <class P_>
+  CRIA_FN static void run(P_& p, const Args& a) {
+    auto i = column(p.arange(shape<32>)), k = row(p.arange(shape<32>));
+    const int r0 = p.program_id(1) * 32, c0 = p.program_id(0) * 32;
+    auto tile = p.load(a.x, shape<32, 32>, r0, c0);
+    if constexpr (P < 0)
+      p.store(a.y.at(0, c0, r0), i + k * a.y.ld, tile);
+    else
+      p.store(a.y, p.trans(tile, pad<P>), c0, r0);
+  }
+};
+
+TEST(TraceCounts, TransposeLadder) {
+  std::vector<float> x(64 * 96), y(64 * 96);
+  std::iota(x.begin(), x.end(), 0.f);
+  const CopyArgs<float> args{matrix_of<const float>(x.data(), 64, 96), matrix_of(y.data(), 96, 64)};
+  constexpr int kTiles = 6, kRequests = kTiles * 1024 / 32;
+
+  Trace naive;
+  trace<Transpose<-1>>(args, naive);
+  EXPECT_DOUBLE_EQ(naive.total(kStore).sectors_per_request(), 32);
+  EXPECT_LT(naive.total(kLoad).sectors_per_request(), 6);
+  for (int r = 0; r < 64; ++r)
+    for (int c = 0; c < 96; ++c) ASSERT_EQ(y[c * 64 + r], x[r * 96 + c]);
+
+  Trace unpadded;
+  trace<Transpose<0>>(args, unpadded);
+  EXPECT_EQ(unpadded.total(AccessKind::kSharedStore).requests, kRequests);
+  EXPECT_EQ(unpadded.total(AccessKind::kSharedStore).conflicts, kRequests * 31);
+  EXPECT_EQ(unpadded.total(AccessKind::kSharedLoad).conflicts, 0);
+
+  Trace padded;
+  trace<Transpose<1>>(args, padded);
+  EXPECT_EQ(padded.total(AccessKind::kSharedStore).requests, kRequests);
+  EXPECT_EQ(padded.total(AccessKind::kSharedStore).conflicts, 0);
+  EXPECT_EQ(padded.total(AccessKind::kSharedLoad).conflicts, 0);
+  EXPECT_LT(padded.total(kStore).sectors_per_request(), 6);
+}
+
+// Reductions: one value per warp through shared memory, columns through an array of partial columns.
+struct Reductions {
+  using Element = float;
+  using Args = CopyArgs<float>;
+  static constexpr Traits traits{.threads = 128};
+  static Grid grid(const Args&) { return {1}; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a) {
+    auto tile = p.keep(p.load(a.x, shape<16, 512>, 0, 0));
+    const float whole = p.sum(tile);
+    auto rows = p.max(tile, axis<1>);
+    auto cols = p.sum(tile, axis<0>);
+    p.store(a.y, tile * whole + rows + cols, 0, 0);
+  }
+};
+
+TEST(TraceCounts, ReductionsAcrossWarps) {
+  Trace t;
+  Matrices<float> m(16, 512);
+  trace<Reductions>(m.args(), t);
+  // 4 warps: whole 4 stores + 4 loads; rows: 16 values each; a column is one thread's alone.
+  EXPECT_EQ(t.total(AccessKind::kSharedStore).requests, 4 + 16 * 4);
+  EXPECT_EQ(t.total(AccessKind::kSharedLoad).requests, 4 + 16 * 4);
+  EXPECT_EQ(t.total(AccessKind::kSharedLoad).conflicts, 0);
+}
+
+// c = a bᵀ, one 64 x 64 x 64 tile per program.
+template <class T, Lowering Lower>
+struct Product {
+  using Element = T;
+  struct Args {
+    Tensor<const T> a, b;
+    Tensor<T> c;
+    template <class V>
+    void operands(V&& visit) {
+      visit("a", a), visit("b", b), visit("c", c);
+    }
+  };
+  struct Shared {
+    SharedTile<T, 64, 64> a, b, out;
+  };
+  static constexpr Traits traits{.threads = 128, .lowering = Lower};
+  static Grid grid(const Args&) { return {1}; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    p.fetch(s.a[0], a.a, 0, 0, 0);
+    p.fetch(s.b[0], a.b, 0, 0, 0);
+    p.fetch_wait();
+    auto acc = p.accumulator(shape<64, 64>);
+    p.dot(acc, s.a[0], trans(s.b[0]));
+    p.dot_wait(acc);
+    p.store_tile(a.c, 0, 0, 0, acc, s.out);
+  }
+};
+
+template <class T>
+struct Square {
+  alignas(64) T a[64 * 64] = {}, b[64 * 64] = {}, c[64 * 64] = {};
+  template <class K>
+  typename K::Args args(int n) {
+    return {matrix_of<const T>(a, n, n), matrix_of<const T>(b, n, n), matrix_of(c, n, n)};
+  }
+};
+
+TEST(TraceCounts, AsyncCopiesAndLdmatrix) {
+  using K = Product<bf16, Lowering::kAmpere>;
+  Square<bf16> m;
+  Trace t;
+  trace<K>(m.args<K>(64), t);
+  EXPECT_EQ(t.total(AccessKind::kAsyncCopy).requests, 2 * 64 * 64 / 8 / 32);
+  EXPECT_EQ(t.total(AccessKind::kAsyncCopy).useful_bytes, 2 * 64 * 64 * 2);
+  EXPECT_EQ(t.total(AccessKind::kSharedFill).conflicts, 0);
+  // Per warp and k step of 16: one fragment of A, four of B; the swizzle leaves no conflicts.
+  EXPECT_EQ(t.total(AccessKind::kSharedLoad).requests, 4 * 4 * (1 + 4));
+  EXPECT_EQ(t.total(AccessKind::kSharedLoad).conflicts, 0);
+  EXPECT_EQ(t.total(AccessKind::kSharedLoad).wavefronts, 4 * 4 * 5 * 4);
+  // Results leave in pairs of columns: 8 rows of 16 bytes per request.
+  EXPECT_EQ(t.total(kStore).requests, 64 * 64 / 2 / 32);
+  EXPECT_DOUBLE_EQ(t.total(kStore).sectors_per_request(), 8);
+  EXPECT_EQ(t.unique_bytes_read(), 2 * 64 * 64 * 2);
+  EXPECT_EQ(t.unique_bytes_written(), 64 * 64 * 2);
+}
+
+TEST(TraceCounts, BulkCopies) {
+  using K = Product<bf16, Lowering::kHopper>;
+  Square<bf16> m;
+  Trace t;
+  trace<K>(m.args<K>(64), t);
+  EXPECT_EQ(t.total(AccessKind::kBulkLoad).requests, 2);
+  EXPECT_EQ(t.total(AccessKind::kBulkLoad).sectors, 2 * 64 * 128 / 32);
+  EXPECT_EQ(t.total(AccessKind::kBulkStore).requests, 1);
+  EXPECT_EQ(t.total(AccessKind::kSharedLoad).requests, 0);
+  EXPECT_EQ(t.total(AccessKind::kSharedStore).requests, 4 * 4);  // stmatrix: 4 per warp
+  EXPECT_EQ(t.total(AccessKind::kSharedStore).conflicts, 0);
+  Trace cut;
+  trace<K>(m.args<K>(40), cut);
+  EXPECT_EQ(cut.total(AccessKind::kBulkLoad).useful_bytes, 2 * 40 * 40 * 2);
+  EXPECT_EQ(cut.unique_bytes_read(), 2 * 40 * 40 * 2);
+  EXPECT_EQ(cut.unique_bytes_written(), 40 * 40 * 2);
+}
+
+TEST(TraceCounts, UnalignedFetchesGoElementByElement) {
+  using K = Product<bf16, Lowering::kAmpere>;
+  Square<bf16> m;
+  Trace t;
+  trace<K>(m.args<K>(61), t);
+  EXPECT_EQ(t.total(AccessKind::kAsyncCopy).requests, 0);
+  EXPECT_EQ(t.unique_bytes_read(), 2 * 61 * 61 * 2);
+  EXPECT_EQ(t.unique_bytes_written(), 61 * 61 * 2);
+}
+
+}  // namespace
+}  // namespace cria::tile

@@ -1,0 +1,168 @@
+// Launches: grids, order of pipeline steps, persistent programs and grid-wide barriers, print.
+#define CRIA_TARGET_CPU 1
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+
+#include "base/error.h"
+#include "base/tensor.h"
+#include "runtime/thread_pool.h"
+#include "tile/host_program.h"
+
+namespace cria::tile {
+namespace {
+
+// Each program writes its index to its own place of a 3-D grid.
+struct WriteIndex {
+  using Element = float;
+  struct Args {
+    float* out;
+    Grid grid;
+  };
+  static constexpr Traits traits{.threads = 32};
+  static Grid grid(const Args& a) { return a.grid; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a) {
+    const int x = p.program_id(0), y = p.program_id(1), z = p.program_id(2);
+    p.store(a.out + (z * p.num_programs(1) + y) * p.num_programs(0) + x, 100.f * z + 10.f * y + x);
+  }
+};
+
+TEST(CpuLaunch, GridCountsXFirst) {
+  ThreadPool pool(3);
+  std::vector<float> out(5 * 4 * 3, -1);
+  launch<WriteIndex>(pool, {out.data(), {5, 4, 3}});
+  for (int i = 0; i < 60; ++i) EXPECT_EQ(out[i], 100.f * (i / 20) + 10.f * (i / 5 % 4) + i % 5);
+}
+
+TEST(CpuLaunch, EmptyGridRunsNothing) {
+  ThreadPool pool(2);
+  launch<WriteIndex>(pool, {nullptr, {0}});
+  launch<WriteIndex>(pool, {nullptr, {5, 0, 3}});
+}
+
+TEST(CpuLaunch, ManyProgramsEachRunOnce) {
+  ThreadPool pool(4);
+  std::vector<float> out(30011, -1);
+  launch<WriteIndex>(pool, {out.data(), {30011}});
+  for (int i = 0; i < 30011; ++i) ASSERT_EQ(out[i], i);
+}
+
+TEST(CpuLaunch, PipelineFetchesAheadInOrder) {
+  test::with_program([](auto& p) {
+    for (int n : {0, 1, 2, 3, 7}) {
+      std::string log;
+      auto note = [&](char what, int j, int stage) {
+        log += what + std::to_string(j) + "." + std::to_string(stage) + " ";
+      };
+      p.pipeline(
+          stages<3>, n, [&](int j, int stage) { note('f', j, stage); },
+          [&](auto&, auto& steps) {
+            steps(n > 0, [&](int j, int stage) { note('a', j, stage); });
+            steps([&](int j, int stage) { note('b', j, stage); });
+          });
+      const char* want[] = {"", "f0.0 a0.0 ", "f0.0 f1.1 a0.0 b1.1 ", "f0.0 f1.1 f2.2 a0.0 b1.1 b2.2 "};
+      if (n <= 3) {
+        EXPECT_EQ(log, want[n]);
+      } else {
+        EXPECT_EQ(log,
+                  "f0.0 f1.1 f2.2 a0.0 f3.0 b1.1 f4.1 b2.2 f5.2 b3.0 f6.0 b4.1 b5.2 b6.0 ");
+      }
+    }
+  });
+}
+
+// Phase 1 writes h, phase 2 reads what other programs wrote: y[t] = h[n - 1 - t] + 1.
+struct TwoPhases {
+  using Element = float;
+  struct Args {
+    float *h, *y;
+    int n;
+  };
+  static constexpr Traits traits{.threads = 32, .persistent = true, .cooperative = true};
+  static Grid grid(const Args& a) { return {a.n}; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a) {
+    for (int round = 0; round < 20; ++round) {
+      p.for_tiles(a.n, [&](int t) { p.store(a.h + t, float(t + round)); });
+      p.grid_sync();
+      p.for_tiles(a.n, [&](int t) { p.store(a.y + t, p.load(a.h + (a.n - 1 - t)) + 1); });
+      p.grid_sync();
+    }
+  }
+};
+
+TEST(CpuLaunch, GridBarriersSeparatePhases) {
+  for (int workers : {1, 2, 5}) {
+    ThreadPool pool(workers);
+    for (int n : {0, 1, 3, 1000}) {
+      std::vector<float> h(n), y(n);
+      launch<TwoPhases>(pool, {h.data(), y.data(), n});
+      for (int t = 0; t < n; ++t) ASSERT_EQ(y[t], n - t + 19) << workers << " workers, tile " << t;
+    }
+  }
+}
+
+// Shared tiles and spare room come from the worker's scratch, each program its own.
+struct UsesShared {
+  using Element = float;
+  struct Args {
+    Tensor<const float> x;
+    Tensor<float> y;
+  };
+  struct Shared {
+    SharedTile<float, 16, 32, 2> tiles;
+  };
+  static constexpr Traits traits{.threads = 32};
+  static Grid grid(const Args& a) { return {a.x.batch}; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    const int b = p.program_id(0);
+    p.fetch(s.tiles[0], a.x, b, 0, 0);
+    p.fetch_wait();
+    p.write(s.tiles[1], p.read(s.tiles[0]) * 2.f);
+    p.sync();
+    p.store(a.y, p.read(s.tiles[1]), 0, 0, b);
+  }
+};
+
+TEST(CpuLaunch, SharedTilesAreEachProgramsOwn) {
+  ThreadPool pool(3);
+  const std::vector<float> x = test::random_values(500 * 16 * 32, 1);
+  std::vector<float> y(x.size());
+  launch<UsesShared>(pool, {batch_of(x.data(), 500, 16, 32), batch_of(y.data(), 500, 16, 32)});
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], x[i] * 2);
+}
+
+struct UsesEmpty : UsesShared {
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    p.store(a.y, p.read(s.tiles[1]), 0, 0, 0);
+  }
+};
+
+TEST(CpuLaunch, AnUnfilledSharedTileIsAnError) {
+  ThreadPool pool(2);
+  std::vector<float> x(16 * 32);
+  EXPECT_THROW(launch<UsesEmpty>(pool, {batch_of<const float>(x.data(), 1, 16, 32),
+                                        batch_of(x.data(), 1, 16, 32)}),
+               Error);
+}
+
+TEST(CpuLaunch, PrintLeavesOutTheMiddle) {
+  testing::internal::CaptureStdout();
+  test::with_program([](auto& p) {
+    std::vector<float> x(128);
+    for (int i = 0; i < 128; ++i) x[i] = i;
+    p.print("x", p.load(x.data(), p.arange(shape<128>)) * 2.f);
+  });
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_NE(text.find("program (0,0,0) x 1 x 128"), std::string::npos) << text;
+  EXPECT_NE(text.find(" 10 ..."), std::string::npos) << text;
+  EXPECT_NE(text.find(" 254\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace cria::tile
