@@ -3,7 +3,6 @@
 
 #include "runtime/kernel.h"
 #include "runtime/thread_pool.h"
-#include "tile/cpu/launch.h"
 #include "tile/target.h"
 
 namespace cria::kernels {

@@ -3,7 +3,6 @@
 
 #include "runtime/kernel.h"
 #include "tile/target.h"
-#include "tile/trace/launch.h"
 
 namespace cria::kernels {
 

@@ -1,0 +1,181 @@
+// SiLU and the gated activation of SwiGLU, with s = 1 / (1 + exp(-x)):
+//   silu      y = x s
+//   backward  dx = dy s (1 + x (1 - s))
+//   silu_up   y = silu(gate) up
+//   backward  dgate = dy up s (1 + gate (1 - s)),  dup = dy silu(gate)
+// gate and up may be two matrices, or the halves of one [M, 2F] buffer by their row stride.
+#pragma once
+
+#include "kernels/elementwise.h"
+
+namespace cria::kernels {
+
+template <class T>
+struct SiluForwardArgs {
+  using Element = T;
+  static constexpr const char* kernel = "silu_forward";
+  Tensor<const T> x;  // [M, F]
+  Tensor<T> y;        // [M, F], may be x
+
+  template <class V>
+  constexpr void operands(V&& visit) {
+    visit("x", x), visit("y", y);
+  }
+  Dims dims() const { return {{"rows", x.rows}, {"cols", x.cols}}; }
+  Cost cost() const {
+    return {.flops = 4.0 * x.size(),
+            .bytes_read = double(x.bytes()),
+            .bytes_written = double(y.bytes())};
+  }
+};
+
+template <class T, class C>
+struct SiluForward {
+  using Element = T;
+  using Config = C;
+  using Args = SiluForwardArgs<T>;
+  static constexpr Traits traits{.threads = C::threads};
+  static Grid grid(const Args& a) { return elementwise_grid(C::cols, a.x, a.y); }
+
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a) {
+    const auto [row, start, n] = walk(a.x, a.y).stretch(p.program_id(0), C::cols);
+    auto j = p.arange(shape<C::cols>) + start;
+    p.store(a.y.row(row), j, silu(p.load(a.x.row(row), j, j < n)), j < n);
+  }
+};
+
+template <class T>
+struct SiluBackwardArgs {
+  using Element = T;
+  static constexpr const char* kernel = "silu_backward";
+  Tensor<const T> x;   // [M, F]
+  Tensor<const T> dy;  // [M, F]
+  Tensor<T> dx;        // [M, F], may be x or dy
+
+  template <class V>
+  constexpr void operands(V&& visit) {
+    visit("x", x), visit("dy", dy), visit("dx", dx);
+  }
+  Dims dims() const { return {{"rows", x.rows}, {"cols", x.cols}}; }
+  Cost cost() const {
+    return {.flops = 8.0 * x.size(),
+            .bytes_read = double(x.bytes() + dy.bytes()),
+            .bytes_written = double(dx.bytes())};
+  }
+};
+
+template <class T, class C>
+struct SiluBackward {
+  using Element = T;
+  using Config = C;
+  using Args = SiluBackwardArgs<T>;
+  static constexpr Traits traits{.threads = C::threads};
+  static Grid grid(const Args& a) { return elementwise_grid(C::cols, a.x, a.dy, a.dx); }
+
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a) {
+    const auto [row, start, n] = walk(a.x, a.dy, a.dx).stretch(p.program_id(0), C::cols);
+    auto j = p.arange(shape<C::cols>) + start;
+    auto x = p.load(a.x.row(row), j, j < n), dy = p.load(a.dy.row(row), j, j < n);
+    auto dx = map(
+        [](float x, float dy) {
+          const float s = sigmoid(x);
+          return dy * s * (1.f + x * (1.f - s));
+        },
+        x, dy);
+    p.store(a.dx.row(row), j, dx, j < n);
+  }
+};
+
+template <class T>
+struct SiluUpForwardArgs {
+  using Element = T;
+  static constexpr const char* kernel = "silu_up_forward";
+  Tensor<const T> gate;  // [M, F]
+  Tensor<const T> up;    // [M, F]
+  Tensor<T> y;           // [M, F], may be gate or up
+
+  template <class V>
+  constexpr void operands(V&& visit) {
+    visit("gate", gate), visit("up", up), visit("y", y);
+  }
+  Dims dims() const { return {{"rows", y.rows}, {"cols", y.cols}}; }
+  Cost cost() const {
+    return {.flops = 5.0 * y.size(),
+            .bytes_read = double(gate.bytes() + up.bytes()),
+            .bytes_written = double(y.bytes())};
+  }
+};
+
+template <class T, class C>
+struct SiluUpForward {
+  using Element = T;
+  using Config = C;
+  using Args = SiluUpForwardArgs<T>;
+  static constexpr Traits traits{.threads = C::threads};
+  static Grid grid(const Args& a) { return elementwise_grid(C::cols, a.gate, a.up, a.y); }
+
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a) {
+    const auto [row, start, n] = walk(a.gate, a.up, a.y).stretch(p.program_id(0), C::cols);
+    auto j = p.arange(shape<C::cols>) + start;
+    auto gate = p.load(a.gate.row(row), j, j < n), up = p.load(a.up.row(row), j, j < n);
+    p.store(a.y.row(row), j, silu(gate) * up, j < n);
+  }
+};
+
+template <class T>
+struct SiluUpBackwardArgs {
+  using Element = T;
+  static constexpr const char* kernel = "silu_up_backward";
+  Tensor<const T> gate;  // [M, F]
+  Tensor<const T> up;    // [M, F]
+  Tensor<const T> dy;    // [M, F]
+  Tensor<T> dgate;       // [M, F], may be gate
+  Tensor<T> dup;         // [M, F], may be up or dy
+
+  template <class V>
+  constexpr void operands(V&& visit) {
+    visit("gate", gate), visit("up", up), visit("dy", dy), visit("dgate", dgate), visit("dup", dup);
+  }
+  Dims dims() const { return {{"rows", dy.rows}, {"cols", dy.cols}}; }
+  Cost cost() const {
+    return {.flops = 11.0 * dy.size(),
+            .bytes_read = double(gate.bytes() + up.bytes() + dy.bytes()),
+            .bytes_written = double(dgate.bytes() + dup.bytes())};
+  }
+};
+
+template <class T, class C>
+struct SiluUpBackward {
+  using Element = T;
+  using Config = C;
+  using Args = SiluUpBackwardArgs<T>;
+  static constexpr Traits traits{.threads = C::threads};
+  static Grid grid(const Args& a) {
+    return elementwise_grid(C::cols, a.gate, a.up, a.dy, a.dgate, a.dup);
+  }
+
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a) {
+    const auto [row, start, n] =
+        walk(a.gate, a.up, a.dy, a.dgate, a.dup).stretch(p.program_id(0), C::cols);
+    auto j = p.arange(shape<C::cols>) + start;
+    auto gate = p.load(a.gate.row(row), j, j < n), up = p.load(a.up.row(row), j, j < n);
+    auto dy = p.load(a.dy.row(row), j, j < n);
+    auto s = p.keep(sigmoid(gate));
+    auto dgate = map(
+        [](float g, float u, float dy, float s) { return dy * u * s * (1.f + g * (1.f - s)); }, gate,
+        up, dy, s);
+    auto dup = dy * gate * s;
+    p.store(a.dgate.row(row), j, dgate, j < n);
+    p.store(a.dup.row(row), j, dup, j < n);
+  }
+};
+
+template <class T>
+using SiluKernels = KernelList<ElementwiseSpace<SiluForward, T>, ElementwiseSpace<SiluBackward, T>,
+                               ElementwiseSpace<SiluUpForward, T>, ElementwiseSpace<SiluUpBackward, T>>;
+
+}  // namespace cria::kernels
