@@ -140,10 +140,9 @@ struct GemmSpaceOf {
   template <int M, int N, int Depth, int S, int Threads>
   using Ampere = GemmConfig<Lowering::kAmpere, M, N, Depth, S, Threads>;
   using type = KernelSpace<K, T, Hopper<128, 128, 64, 5, 128, 2>, Hopper<128, 192, 64, 4, 128, 2>,
-                           Hopper<128, 256, 64, 4, 256>, Hopper<64, 256, 64, 4, 128, 2>,
-                           Hopper<128, 128, 64, 6, 256>, Hopper<64, 128, 64, 8, 128>,
-                           Hopper<64, 64, 128, 6, 128>, Hopper<64, 64, 64, 12, 128>,
-                           Ampere<128, 128, 64, 3, 256>, Ampere<64, 64, 64, 3, 128>>;
+                           Hopper<128, 256, 64, 4, 256>, Hopper<128, 128, 64, 6, 256>,
+                           Hopper<64, 128, 64, 8, 128>, Hopper<64, 64, 128, 6, 128>,
+                           Ampere<64, 64, 64, 3, 128>, Ampere<128, 128, 64, 3, 256>>;
 };
 template <template <class, class> class K>
 struct GemmSpaceOf<K, float> {

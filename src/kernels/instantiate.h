@@ -26,17 +26,23 @@ KernelConfig describe_config() {
 template <template <class, class> class K, class T, class... Configs>
 void instantiate_space(KernelRegistry& registry, KernelSpace<K, T, Configs...>) {
   using First = K<T, std::tuple_element_t<0, std::tuple<Configs...>>>;
-  registry.add({First::Args::kernel, dtype_of<T>, kBoundTarget, {describe_config<K<T, Configs>>()...}});
+  Kernel kernel{First::Args::kernel, dtype_of<T>, kBoundTarget, {}};
+  const auto add = [&]<class C>(Type<C>) {
+    if constexpr (Binding<K<T, C>>::wanted) kernel.configs.push_back(describe_config<K<T, C>>());
+  };
+  (add(Type<Configs>{}), ...);
+  registry.add(std::move(kernel));
 }
 
+// A list may hold other lists.
 template <class... Spaces>
-void instantiate_all(KernelRegistry& registry, KernelList<Spaces...>) {
+void instantiate_space(KernelRegistry& registry, KernelList<Spaces...>) {
   (instantiate_space(registry, Spaces{}), ...);
 }
 
 template <class List>
 void instantiate(KernelRegistry& registry) {
-  instantiate_all(registry, List{});
+  instantiate_space(registry, List{});
 }
 
 }  // namespace cria::kernels

@@ -14,6 +14,7 @@ inline constexpr Target kBoundTarget = Target::cuda;
 template <class K>
 struct Binding {
   using Args = typename K::Args;
+  static constexpr bool wanted = true;
 
   static bool fits(const Args& args, int compute_capability) {
     if constexpr (K::traits.lowering == tile::Lowering::kHopper)

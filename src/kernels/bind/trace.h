@@ -11,6 +11,7 @@ inline constexpr Target kBoundTarget = Target::trace;
 template <class K>
 struct Binding {
   using Args = typename K::Args;
+  static constexpr bool wanted = true;
   static bool fits(const Args&, int) { return true; }
   static void run(void* context, const Args& args) {
     tile::trace<K>(args, *static_cast<tile::Trace*>(context));

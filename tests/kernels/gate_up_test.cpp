@@ -1,0 +1,50 @@
+#include "kernels/gate_up.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/harness.h"
+
+namespace cria::test {
+namespace {
+
+using namespace kernels;
+
+// y = silu(x gateᵀ) * (x upᵀ).
+void check_gate_up(auto& t, int m, int f, int d, DotPrecision precision) {
+  auto& x = t.input("x", {m, d});
+  auto& gate = t.input("gate", {f, d}, 0.3);
+  auto& up = t.input("up", {f, d}, 0.3);
+  auto& y = t.output("y", {m, f});
+  double largest = 0;
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < f; ++j) {
+      double g = 0, u = 0, g_size = 0, u_size = 0;
+      for (int k = 0; k < d; ++k) {
+        g += x(i, k) * gate(j, k), g_size += std::abs(x(i, k) * gate(j, k));
+        u += x(i, k) * up(j, k), u_size += std::abs(x(i, k) * up(j, k));
+      }
+      y.want(i, j) = g / (1 + std::exp(-g)) * u;
+      // An error e in g moves silu(g) by at most 1.1 e, one in u moves the product by |silu(g)| e.
+      largest = std::max(largest, 1.1 * g_size * std::abs(u) + std::abs(g) * u_size);
+    }
+  y.tolerance = {.length = d,
+                 .norm = largest,
+                 .inner = precision == DotPrecision::kTf32 ? 2 * kRoundoffTf32 : 0};
+  t.run(GateUpArgs<ElementOf<decltype(t)>>{
+      .x = x, .gate = gate, .up = up, .y = y, .precision = precision});
+}
+
+const bool fp32 = kernel_test<3>(
+    "GateUp",
+    {.small = {{1, 1, 1}, {0, 3, 4}, {5, 7, 0}, {64, 64, 64}, {65, 70, 40}, {130, 72, 136}},
+     .large = {{300, 264, 200}}},
+    [](auto& t, int m, int f, int d) { check_gate_up(t, m, f, d, DotPrecision::kFp32); });
+
+const bool tf32 = kernel_test<3>(
+    "GateUpTf32", {.small = {{65, 70, 40}, {128, 72, 136}}},
+    [](auto& t, int m, int f, int d) { check_gate_up(t, m, f, d, DotPrecision::kTf32); },
+    {DType::f32});
+
+}  // namespace
+}  // namespace cria::test
