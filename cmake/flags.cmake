@@ -1,18 +1,24 @@
-# cria_flags: what every object of the project compiles with. Options for g++ never reach nvcc.
-# cria_isa: the CPU instruction set of every object but the portable build's kernels.
+# cria::flags: what every object of the project compiles with. Options for g++ never reach nvcc.
+# cria::isa: the CPU instruction set of every object but the portable build's kernels.
+# Both are installed, for the kernels of other projects; warnings stay here.
 include(CheckCXXCompilerFlag)
 
 add_library(cria_flags INTERFACE)
+add_library(cria::flags ALIAS cria_flags)
 target_compile_features(cria_flags INTERFACE cxx_std_20)
-target_include_directories(cria_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(cria_flags INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:include/cria>)
 set(CMAKE_CXX_EXTENSIONS OFF)
 
-set(cria_cxx_flags -Wall -Wextra -fno-math-errno -fno-trapping-math -ffp-contract=fast)
-target_compile_options(cria_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cria_cxx_flags}>")
+set(cria_cxx_flags -fno-math-errno -fno-trapping-math -ffp-contract=fast)
+target_compile_options(cria_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:${cria_cxx_flags}>"
+  "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>>")
 
 # One instruction set for all objects of a build, because the linker keeps one copy of each inline
 # function. The portable build lowers it and isolates its kernels (kernels.cmake).
 add_library(cria_isa INTERFACE)
+add_library(cria::isa ALIAS cria_isa)
 set(CRIA_WIDE_VECTORS "")
 check_cxx_compiler_flag(-mprefer-vector-width=512 CRIA_HAS_VECTOR_WIDTH)
 if(CRIA_HAS_VECTOR_WIDTH)
@@ -32,7 +38,8 @@ target_compile_options(cria_isa INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${isa}>")
 if(CRIA_HAVE_CUDA)
   # The standard is spelled out because CMake 3.25.1 knows CUDA only up to C++17.
   target_compile_options(cria_flags INTERFACE
-    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-lineinfo;-Xcompiler=-Wall>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-lineinfo>"
+    "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall>>")
 endif()
 
 if(CRIA_SANITIZE)

@@ -1,12 +1,15 @@
 # One kernel list x type x target per translation unit. The calls of cria_kernels() are the only
 # list of kernels there is: stubs, build and registration all follow from them.
 #
-#   cria_kernels(<stem> <List> <dtype>... [INTO <library>] [HEADER <header>])
+#   cria_kernels(<stem> <List> <dtype>... [INTO <target>] [HEADER <header>])
 #
-# For each dtype and each target (cpu, trace, cuda) a stub that instantiates
-# cria::kernels::<List><type> from <header> (default "kernels/<stem>.h") joins <library> (default
-# `cria`). cria_finish_kernels(<library>) then writes the function that registers them all:
-# cria::register_all_kernels for `cria`, cria::register_<library>_kernels for any other.
+# For each dtype and each target (cpu, trace, cuda) a stub that instantiates <List><type> from <header>
+# joins `cria`, or the library or executable after INTO. List is looked up in cria::kernels, then in
+# cria: cria::mine::MyKernels is written mine::MyKernels. The header defaults to "kernels/<stem>.h", with
+# INTO to <stem>.h in the current folder.
+#
+# The kernels of `cria` are cria::kernel_registry(). Those of any other <target> are
+# cria::<target>_kernels(), declared in "<target>_kernels.h", which the build writes.
 #
 # A variant is a target, or in the portable build a target and an instruction set. All kernels of a
 # variant are joined into one object that shows nothing but its register functions. The same
@@ -29,12 +32,21 @@ endif()
 
 function(cria_kernels stem list)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "INTO;HEADER" "")
-  if(NOT arg_INTO)
-    set(arg_INTO cria)
-  endif()
-  if(NOT arg_HEADER)
+  if(NOT arg_HEADER AND arg_INTO)
+    set(arg_HEADER ${stem}.h)
+  elseif(NOT arg_HEADER)
     set(arg_HEADER kernels/${stem}.h)
   endif()
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_HEADER})
+    set(arg_HEADER ${CMAKE_CURRENT_SOURCE_DIR}/${arg_HEADER})
+  endif()
+  if(NOT arg_INTO)
+    set(arg_INTO cria)
+  elseif(NOT TARGET ${arg_INTO})
+    message(FATAL_ERROR "cria_kernels(${stem} ... INTO ${arg_INTO}): add the library or executable "
+                        "${arg_INTO} first")
+  endif()
+  _cria_finish_later(${arg_INTO})
   foreach(variant IN LISTS CRIA_KERNEL_VARIANTS)
     _cria_kernel_objects(${arg_INTO} ${variant})
     foreach(dtype IN LISTS arg_UNPARSED_ARGUMENTS)
@@ -66,7 +78,8 @@ function(_cria_kernel_stub library variant stem list dtype header)
 namespace cria {
 void @function@(KernelRegistry& registry);
 void @function@(KernelRegistry& registry) {
-  kernels::instantiate<kernels::@list@<@type@>>(registry);
+  using namespace kernels;
+  instantiate<@list@<@type@>>(registry);
 }
 }  // namespace cria
 ]=])
@@ -81,18 +94,15 @@ function(_cria_kernel_objects library variant)
     return()
   endif()
   add_library(${objects} OBJECT)
-  target_link_libraries(${objects} PRIVATE cria_flags)
+  target_link_libraries(${objects} PRIVATE cria::flags)
   # A "unique" symbol could not be hidden.
   target_compile_options(${objects} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-gnu-unique>)
-  get_target_property(includes ${library} INCLUDE_DIRECTORIES)
-  if(includes)
-    target_include_directories(${objects} PRIVATE ${includes})
-  endif()
+  target_include_directories(${objects} PRIVATE $<TARGET_PROPERTY:${library},INCLUDE_DIRECTORIES>)
   if(variant MATCHES "^cpu_(v[0-9])$")
     target_compile_options(${objects} PRIVATE -march=x86-64-${CMAKE_MATCH_1} ${CRIA_WIDE_VECTORS})
   else()
-    target_link_libraries(${objects} PRIVATE cria_isa)
+    target_link_libraries(${objects} PRIVATE cria::isa)
   endif()
   if(variant STREQUAL trace)
     target_compile_options(${objects} PRIVATE -O1)  # analysed, not timed: cheap to build
@@ -113,11 +123,43 @@ function(_cria_kernel_objects library variant)
                               PROPERTIES GENERATED ON EXTERNAL_OBJECT ON)
 endfunction()
 
-# Writes the function that registers every kernel of the library.
-function(cria_finish_kernels library)
-  set(name register_${library}_kernels)
-  if(library STREQUAL cria)
-    set(name register_all_kernels)
+# Once all cria_kernels() calls for a target are made: at the end of the folder that added it.
+function(_cria_finish_later library)
+  get_target_property(pending ${library} CRIA_KERNELS_PENDING)
+  if(pending)
+    return()
+  endif()
+  set_property(TARGET ${library} PROPERTY CRIA_KERNELS_PENDING ON)
+  get_target_property(folder ${library} SOURCE_DIR)
+  cmake_language(EVAL CODE
+    "cmake_language(DEFER DIRECTORY [[${folder}]] CALL _cria_finish_kernels [[${library}]])")
+endfunction()
+
+# Writes the function that registers every kernel of the library, and the accessor of their registry.
+function(_cria_finish_kernels library)
+  set(folder ${PROJECT_BINARY_DIR}/kernels/${library})
+  set(name register_all_kernels)
+  set(accessor "")
+  if(NOT library STREQUAL cria)
+    string(MAKE_C_IDENTIFIER ${library} id)
+    set(name register_${id}_kernels)
+    set(accessor "
+const KernelRegistry& ${id}_kernels() {
+  static const KernelRegistry registry(${name});
+  return registry;
+}
+")
+    file(CONFIGURE OUTPUT ${folder}/include/${library}_kernels.h @ONLY CONTENT [=[
+// Written by cria_kernels(): the kernels compiled into @library@.
+#pragma once
+
+#include "runtime/kernel.h"
+
+namespace cria {
+const KernelRegistry& @id@_kernels();
+}
+]=])
+    target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${folder}/include>)
   endif()
   set(declarations "")
   foreach(variant IN LISTS CRIA_KERNEL_VARIANTS)
@@ -149,17 +191,17 @@ static bool has_x86_64_v4() {
     set(cpu_calls "${calls_cpu}")
     set(cpu_checks "")
   endif()
-  set(list_file ${PROJECT_BINARY_DIR}/kernels/${library}/kernel_list.cpp)
+  set(list_file ${folder}/kernel_list.cpp)
   file(CONFIGURE OUTPUT ${list_file} @ONLY CONTENT [=[
 #include "base/error.h"
+#include "runtime/kernel.h"
 
 namespace cria {
-class KernelRegistry;
 @declarations@@cpu_checks@
 void @name@(KernelRegistry& registry);
 void @name@([[maybe_unused]] KernelRegistry& registry) {
 @cpu_calls@@calls_trace@@calls_cuda@}
-}  // namespace cria
+@accessor@}  // namespace cria
 ]=])
   target_sources(${library} PRIVATE ${list_file})
 endfunction()

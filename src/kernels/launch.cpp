@@ -6,30 +6,49 @@
 
 namespace cria {
 
-const KernelConfig& choose_config(const Stream& stream, const KernelCall& call,
-                                  std::string_view config) {
-  const Kernel& kernel =
-      kernel_registry().get(call.kernel, call.dtype, target_of(stream.device()));
-  const int capability = compute_capability(stream.device());
-  if (!config.empty()) {
-    const KernelConfig& named = kernel.config(config);
-    if (!named.fits(call.args, capability))
-      fail(kernel.name + " cannot run " + to_string(call.dims) + " in configuration " + named.name +
-           ": choose another, or none to let cria choose");
-    return named;
-  }
-  if (const std::string* tuned = tuned_config(stream.device(), kernel, shape_class(call.dims)))
-    for (const KernelConfig& c : kernel.configs)
-      if (c.name == *tuned && c.fits(call.args, capability)) return c;
+namespace {
+
+const KernelConfig& named_config(const Kernel& kernel, const KernelCall& call, std::string_view name,
+                                 int capability) {
+  const KernelConfig& named = kernel.config(name);
+  if (!named.fits(call.args, capability))
+    fail(kernel.name + " cannot run " + to_string(call.dims) + " in configuration " + named.name +
+         ": choose another, or none to let cria choose");
+  return named;
+}
+
+const KernelConfig& first_fitting(const Kernel& kernel, const KernelCall& call, int capability) {
   for (const KernelConfig& c : kernel.configs)
     if (c.fits(call.args, capability)) return c;
   fail(kernel.name + " has no configuration for " + to_string(call.dims));
 }
 
-void launch(Stream& stream, const KernelCall& call, std::string_view config) {
-  const KernelConfig& chosen = choose_config(stream, call, config);
+}  // namespace
+
+const KernelConfig& choose_config(const Stream& stream, const KernelCall& call,
+                                  std::string_view config, const KernelRegistry& kernels) {
+  const Kernel& kernel = kernels.get(call.kernel, call.dtype, target_of(stream.device()));
+  const int capability = compute_capability(stream.device());
+  if (!config.empty()) return named_config(kernel, call, config, capability);
+  if (const std::string* tuned = tuned_config(stream.device(), kernel, shape_class(call.dims)))
+    for (const KernelConfig& c : kernel.configs)
+      if (c.name == *tuned && c.fits(call.args, capability)) return c;
+  return first_fitting(kernel, call, capability);
+}
+
+void launch(Stream& stream, const KernelCall& call, std::string_view config,
+            const KernelRegistry& kernels) {
+  const KernelConfig& chosen = choose_config(stream, call, config, kernels);
   record_launch(stream, call.kernel, chosen.name, call.cost,
                 [&] { chosen.run(&stream, call.args); });
+}
+
+void launch(tile::Trace& trace, const KernelCall& call, std::string_view config,
+            const KernelRegistry& kernels) {
+  const Kernel& kernel = kernels.get(call.kernel, call.dtype, Target::trace);
+  const KernelConfig& chosen =
+      config.empty() ? first_fitting(kernel, call, 0) : named_config(kernel, call, config, 0);
+  chosen.run(&trace, call.args);
 }
 
 }  // namespace cria

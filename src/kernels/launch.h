@@ -8,6 +8,10 @@
 
 namespace cria {
 
+namespace tile {
+class Trace;
+}
+
 // A kernel call without its types: what launch, bench, tune and inspect work on.
 struct KernelCall {
   const char* kernel;
@@ -24,14 +28,35 @@ KernelCall call_of(const Args& args) {
 
 // The configuration a launch would use: the named one, else the tuned one, else the first that fits.
 const KernelConfig& choose_config(const Stream& stream, const KernelCall& call,
-                                  std::string_view config = {});
+                                  std::string_view config = {},
+                                  const KernelRegistry& kernels = kernel_registry());
 
-void launch(Stream& stream, const KernelCall& call, std::string_view config = {});
+void launch(Stream& stream, const KernelCall& call, std::string_view config = {},
+            const KernelRegistry& kernels = kernel_registry());
 
 template <class Args>
   requires requires { Args::kernel; }
 void launch(Stream& stream, const Args& args, std::string_view config = {}) {
   launch(stream, call_of(args), config);
+}
+
+// A kernel from another registry than cria's own.
+template <class Args>
+  requires requires { Args::kernel; }
+void launch(Stream& stream, const Args& args, const KernelRegistry& kernels,
+            std::string_view config = {}) {
+  launch(stream, call_of(args), config, kernels);
+}
+
+// In the tracer, on operands in host memory: the named configuration, else the first that fits.
+void launch(tile::Trace& trace, const KernelCall& call, std::string_view config = {},
+            const KernelRegistry& kernels = kernel_registry());
+
+template <class Args>
+  requires requires { Args::kernel; }
+void launch(tile::Trace& trace, const Args& args, const KernelRegistry& kernels = kernel_registry(),
+            std::string_view config = {}) {
+  launch(trace, call_of(args), config, kernels);
 }
 
 }  // namespace cria

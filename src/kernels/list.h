@@ -17,6 +17,7 @@ using namespace tile;
 template <template <class, class> class K, class T, class... Configs>
 struct KernelSpace {};
 
+// Spaces and other lists.
 template <class... Spaces>
 struct KernelList {};
 

@@ -29,7 +29,12 @@ std::vector<const KernelConfig*> Kernel::fitting(const void* args, int compute_c
   return out;
 }
 
-void KernelRegistry::add(Kernel kernel) { kernels_.push_back(std::move(kernel)); }
+void KernelRegistry::add(Kernel kernel) {
+  if (find(kernel.name, kernel.dtype, kernel.target))
+    fail("two kernels are called " + kernel.name + " (" + cria::name_of(kernel.dtype) + ", " +
+         name_of(kernel.target) + "): rename one");
+  kernels_.push_back(std::move(kernel));
+}
 
 const Kernel* KernelRegistry::find(std::string_view name, DType dtype, Target target) const {
   const auto found = std::find_if(kernels_.begin(), kernels_.end(), [&](const Kernel& k) {
@@ -49,11 +54,7 @@ const Kernel& KernelRegistry::get(std::string_view name, DType dtype, Target tar
 }
 
 const KernelRegistry& kernel_registry() {
-  static const KernelRegistry registry = [] {
-    KernelRegistry r;
-    register_all_kernels(r);
-    return r;
-  }();
+  static const KernelRegistry registry(register_all_kernels);
   return registry;
 }
 

@@ -50,7 +50,10 @@ struct Kernel {
 
 class KernelRegistry {
  public:
-  void add(Kernel kernel);
+  KernelRegistry() = default;
+  explicit KernelRegistry(void (*fill)(KernelRegistry&)) { fill(*this); }
+
+  void add(Kernel kernel);  // an Error when there is one of that name, type and target already
   const std::vector<Kernel>& all() const { return kernels_; }
   const Kernel* find(std::string_view name, DType dtype, Target target) const;
   // An Error that says what there is instead, when there is no such kernel.
@@ -63,7 +66,8 @@ class KernelRegistry {
 // Defined by the build from its list of kernels.
 void register_all_kernels(KernelRegistry& registry);
 
-// All kernels of this build.
+// All kernels of cria. Those of another program or library are in a registry of their own, which
+// cria_kernels() in its CMakeLists.txt makes.
 const KernelRegistry& kernel_registry();
 
 }  // namespace cria
