@@ -2,6 +2,8 @@
 // p.pipeline(stages<3>, ...). They carry no data; they spare every call the word `template`.
 #pragma once
 
+#include <limits>
+
 namespace cria::tile {
 
 template <int... N>
@@ -41,6 +43,8 @@ inline constexpr Pad<N> pad{};
 // dot(acc, a, b, overwrite): acc = a b instead of acc += a b.
 struct Overwrite {};
 inline constexpr Overwrite overwrite{};
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 constexpr int round_up(int a, int b) { return ceil_div(a, b) * b; }

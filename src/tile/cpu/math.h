@@ -10,11 +10,11 @@
 
 #include "base/dtype.h"
 #include "tile/cpu/namespace.h"
+#include "tile/shape.h"
 
 namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
-inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 CRIA_FN uint32_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }

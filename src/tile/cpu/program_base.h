@@ -127,6 +127,8 @@ class ProgramBase {
   template <class T, AffineOffsets Off, Expression X>
   CRIA_FN void store(T* base, Off off, const X& x, Mask mask = {}, Source at = Source::current()) {
     using L = typename X::Layout;
+    static_assert(!std::is_const_v<T>,
+                  "store: this operand is only read: declare it Tensor<T>, without const, to write it");
     probe_.store(L{}, base, off, mask, at);
     store_node(base, off, x, mask, streams(L::rows * L::cols * int64_t{sizeof(T)}));
   }
@@ -139,6 +141,8 @@ class ProgramBase {
   }
   template <class T>
   CRIA_FN void store(T* to, float x, Source at = Source::current()) {
+    static_assert(!std::is_const_v<T>,
+                  "store: this operand is only read: declare it Tensor<T>, without const, to write it");
     probe_.store_scalar(to, at);
     *to = narrow<T>(x);
   }

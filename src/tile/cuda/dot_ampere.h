@@ -94,7 +94,9 @@ CRIA_FN void multiply(Type<float>, float* c, const uint32_t (&a)[4], uint32_t b0
 template <DotPrecision Precision, class T, bool Paired, int K, class ReadA, class B, class L>
 CRIA_FN void dot_mma(Tile<float, L>& acc, ReadA read_a, B b) {
   static_assert(K % k_step<T> == 0, "dot: the inner dimension must be a multiple of the mma step");
-  static_assert(L::cols % 16 == 0 && B::rows == K && B::cols == L::cols, "dot: operand shapes differ");
+  static_assert(L::cols % 16 == 0, "dot: mma.sync takes columns of acc in groups of 16");
+  static_assert(B::rows == K && B::cols == L::cols,
+                "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
 #pragma unroll
   for (int kk = 0; kk < K / k_step<T>; ++kk) {
     uint32_t a[L::strips][4];

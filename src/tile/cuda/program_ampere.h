@@ -108,7 +108,8 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
       dot_mma<K::traits.dot, T, sizeof(T) == 4, B::rows>(
           acc, [&](int s, int kk, uint32_t(&r)[4]) { register_fragment<T>(a, s, kk, r); }, b);
     } else {
-      static_assert(A::rows == L::rows && A::cols == B::rows, "dot: operand shapes differ");
+      static_assert(A::rows == L::rows && A::cols == B::rows && B::cols == L::cols,
+                    "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
       dot_mma<K::traits.dot, T, false, B::rows>(
           acc,
           [&](int s, int kk, uint32_t(&r)[4]) {

@@ -112,6 +112,8 @@ struct ProgramBase : ProgramId {
   template <class T, class Off, class E, class L>
     requires requires { Off::unit; }
   CRIA_FN void store(T* base, Off off, const Tile<E, L>& t, Mask mask = {}) {
+    static_assert(!std::is_const_v<T>,
+                  "store: this operand is only read: declare it Tensor<T>, without const, to write it");
     static_assert(L::rows == Off::rows && L::cols == Off::cols, "store: tile and offsets differ in shape");
     store_tile_at<Aligned>(tid(), base, off, t, mask);
   }
@@ -122,6 +124,8 @@ struct ProgramBase : ProgramId {
   }
   template <class T>
   CRIA_FN void store(T* at, float x) {
+    static_assert(!std::is_const_v<T>,
+                  "store: this operand is only read: declare it Tensor<T>, without const, to write it");
     if (tid() == 0) *at = narrow<T>(x);
   }
   template <class T, class L>

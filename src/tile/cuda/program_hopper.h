@@ -377,7 +377,8 @@ class ConsumerProgram : public ProgramBase<K, true> {
   template <int Accumulate, class T, class LA, class B, class L>
   CRIA_FN void multiply_registers(Tile<float, L>& acc, const Operand<T, LA>& a, B b) {
     static_assert(L::strips == 1, "dot: a register operand covers one 64-row strip per warpgroup");
-    static_assert(LA::cols == B::rows && B::cols == L::cols, "dot: operand shapes differ");
+    static_assert(LA::rows == L::rows && LA::cols == B::rows && B::cols == L::cols,
+                  "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
     pin(acc);
     ptx::wgmma_fence();
     const uint64_t db = b_descriptor(b);
@@ -391,7 +392,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
   template <int Accumulate, class A, class B, class L>
   CRIA_FN void multiply_shared(Tile<float, L>& acc, A a, B b) {
     static_assert(A::rows == L::rows && A::cols == B::rows && B::cols == L::cols,
-                  "dot: operand shapes differ");
+                  "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
     pin(acc);
     ptx::wgmma_fence();
     constexpr bool ta = is_transposed<A>;
