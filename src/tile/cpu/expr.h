@@ -121,7 +121,7 @@ struct Map {
   }
 };
 
-// cond(r, c) ? x : other, where cond keeps the first columns of each row.
+// cond(r, c) ? x : other.
 template <class Cond, class X>
 struct Select {
   using Element = typename X::Element;
@@ -131,12 +131,10 @@ struct Select {
   Element other;
   template <Region R>
   CRIA_FN Element at(int r, int c) const {
-    return c < kept_columns(cond, r, Layout::cols) ? x.template at<R>(r, c) : other;
+    return cond(r, c) ? x.template at<R>(r, c) : other;
   }
   CRIA_FN Extent extent() const { return x.extent(); }
 };
-CRIA_FN int kept_columns(Triangle t, int r, int cols) { return clip(r * t.slope + t.shift + 1, cols); }
-CRIA_FN int kept_columns(Mask m, int r, int cols) { return r < m.rows ? clip(m.cols, cols) : 0; }
 
 template <class X>
 struct LayoutOf {

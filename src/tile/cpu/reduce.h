@@ -24,26 +24,28 @@ struct Max {
   }
 };
 
+// Partial results of a reduction: as many on every instruction set, so that sums agree between them.
+inline constexpr int kPartials = 64;
+
 template <class Op>
 CRIA_FN float reduce_array(const float* x, int n, Op op) {
-  constexpr int kAccumulators = 4, kStep = kAccumulators * kLanes;
-  using V = Vector<kLanes>;
+  constexpr int kVectors = kPartials / kLanes;
   float result = Op::identity;
   int i = 0;
   if (n >= kLanes) {
-    V acc[kAccumulators];
-    for (auto& a : acc) a = V{} + Op::identity;
-    for (; i + kStep <= n; i += kStep)
-      for (int k = 0; k < kAccumulators; ++k)
+    Vector<kLanes> acc[kVectors];
+    for (auto& a : acc) a = Vector<kLanes>{} + Op::identity;
+    for (; i + kPartials <= n; i += kPartials)
+      for (int k = 0; k < kVectors; ++k)
         acc[k] = op(load_vector<kLanes>(x + i + k * kLanes), acc[k]);
-    for (; i + kLanes <= n; i += kLanes) acc[0] = op(load_vector<kLanes>(x + i), acc[0]);
-    result = fold<kLanes>(op(op(acc[0], acc[1]), op(acc[2], acc[3])), op);
+    for (int k = 0; i + kLanes <= n; ++k, i += kLanes) acc[k] = op(load_vector<kLanes>(x + i), acc[k]);
+    for (int half = kVectors / 2; half > 0; half /= 2)
+      for (int k = 0; k < half; ++k) acc[k] = op(acc[k], acc[k + half]);
+    result = fold<kLanes>(acc[0], op);
   }
   for (; i < n; ++i) result = op(x[i], result);
   return result;
 }
-
-inline constexpr int kPartials = 4 * kLanes;
 
 // Adds row r of an expression to kPartials partial results; inner loops the compiler vectorises.
 template <class Op, class X>

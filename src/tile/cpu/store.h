@@ -2,37 +2,47 @@
 // than they hold.
 #pragma once
 
+#include "tile/cpu/convert.h"
 #include "tile/cpu/expr.h"
 #include "tile/cpu/vector.h"
 
 namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
-// Columns [begin, end) of row r to to[0], to[step], ...
+// Elements [begin, begin + count) of row r, to to[0], to[1], ...
 template <Region R, class T, class X>
-CRIA_FN void store_run(T* to, int64_t step, const X& x, int r, int begin, int end) {
-  if (step == 1) {
+CRIA_FN void narrow_run(T* to, const X& x, int r, int begin, int count) {
+  if constexpr (std::is_same_v<T, f16>) {
+    constexpr int kPiece = 256;
+    alignas(kLine) float piece[kPiece];
+    for (int done = 0; done < count; done += kPiece) {
+      const int n = min_of(count - done, kPiece);
 #pragma GCC ivdep
-    for (int c = begin; c < end; ++c) to[c] = narrow<T>(x.template at<R>(r, c));
+      for (int c = 0; c < n; ++c)
+        piece[c] = static_cast<float>(x.template at<R>(r, begin + done + c));
+      narrow_array(piece, to + done, n);
+    }
   } else {
 #pragma GCC ivdep
-    for (int c = begin; c < end; ++c) to[c * step] = narrow<T>(x.template at<R>(r, c));
+    for (int c = 0; c < count; ++c) to[c] = narrow<T>(x.template at<R>(r, begin + c));
   }
 }
 
-// The same for contiguous columns, whole cache lines of them without reading the destination.
+// The same without reading the destination or keeping it in the caches, as far as it is whole lines.
 template <Region R, class T, class X>
-CRIA_FN void stream_run(T* to, const X& x, int r, int begin, int end) {
+CRIA_FN void stream_run(T* to, const X& x, int r, int begin, int count) {
   constexpr int kPerLine = kLine / sizeof(T), kPiece = 8 * kPerLine;
   alignas(kLine) T piece[kPiece];
-  while (begin < end && reinterpret_cast<uintptr_t>(to + begin) % kLine == 0 && end - begin >= kPerLine) {
-    const int count = min_of((end - begin) / kPerLine * kPerLine, kPiece);
-#pragma GCC ivdep
-    for (int c = 0; c < count; ++c) piece[c] = narrow<T>(x.template at<R>(r, begin + c));
-    stream_lines(to + begin, piece, count * int64_t{sizeof(T)});
-    begin += count;
+  int done = 0;
+  if (reinterpret_cast<uintptr_t>(to) % kLine == 0) {
+    for (; count - done >= kPerLine;) {
+      const int n = min_of((count - done) / kPerLine * kPerLine, kPiece);
+      narrow_run<R>(piece, x, r, begin + done, n);
+      stream_lines(to + done, piece, n * int64_t{sizeof(T)});
+      done += n;
+    }
   }
-  store_run<R>(to, 1, x, r, begin, end);
+  narrow_run<R>(to + done, x, r, begin + done, count - done);
 }
 
 // Stream: whether the launch is large enough to bypass the caches.
@@ -47,10 +57,16 @@ CRIA_FN void store_node(T* base, Off off, const X& x, Mask mask, bool stream) {
     T* to = base + off(r, 0);
     each_run(extent, r, cols, [&](auto region, int begin, int end) {
       constexpr Region R = decltype(region)::value;
-      if (Off::unit && R == Region::kInside && stream)
-        stream_run<R>(to, x, r, begin, end);
-      else
-        store_run<R>(to, Off::unit ? 1 : off(0, 1) - off(0, 0), x, r, begin, end);
+      if constexpr (Off::unit) {
+        if (R == Region::kInside && stream)
+          stream_run<R>(to + begin, x, r, begin, end - begin);
+        else
+          narrow_run<R>(to + begin, x, r, begin, end - begin);
+      } else {
+        const int64_t step = off(0, 1) - off(0, 0);
+#pragma GCC ivdep
+        for (int c = begin; c < end; ++c) to[c * step] = narrow<T>(x.template at<R>(r, c));
+      }
     });
   }
 }
