@@ -10,6 +10,8 @@
 
 namespace cria::kernels {
 
+inline constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+
 // Queries x keys per step; HeadDim is the padded width of a head.
 template <Lowering Lower, int Queries, int Keys, int HeadDim, int StageCount, int ThreadCount,
           int MinBlocks = 1, DotPrecision Dot = DotPrecision::kFp32>
@@ -90,7 +92,7 @@ struct AttentionForward {
     const int visible = a.causal ? min_of(r0 + M + past, a.k.rows) : a.k.rows;
     const int first_last = a.causal ? r0 + past : a.k.rows - 1;    // last key that query r0 sees
     const int n = ceil_div(visible, N);
-    const float to_log2 = a.scale * 1.4426950408889634f;
+    const float to_log2 = a.scale * kLog2E;
 
     p.fetch(s.q[0], a.q, head, r0, 0);
     p.pipeline(
@@ -143,7 +145,7 @@ struct AttentionForward {
           p.store_tile(a.o, head, r0, 0, acc, s.q);
           if (a.lse.data) {
             auto out = column(p.arange(shape<M>) + r0) + row(p.arange(shape<1>));
-            p.store(a.lse.row(head), out, (top + log2(total)) * 0.6931471805599453f,
+            p.store(a.lse.row(head), out, (top + log2(total)) * kLn2,
                     Mask{a.q.rows - r0, 1});
           }
         });

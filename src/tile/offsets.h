@@ -93,6 +93,16 @@ constexpr Triangle operator>=(AxisRange<M, 0, U> i, AxisRange<N, 1> j) {
   return {int(i.start - j.start), int(i.stride)};
 }
 
+// row(j) >= column(i): the other triangle, for tiles whose rows are keys and whose columns are queries.
+struct UpperTriangle {
+  int shift;
+  constexpr bool operator()(int r, int c) const { return c + shift >= r; }
+};
+template <int M, int N>
+constexpr UpperTriangle operator>=(AxisRange<N, 1> j, AxisRange<M, 0> i) {
+  return {int(j.start - i.start)};
+}
+
 // The row-major block at (r0, c0) of a matrix with rows `ld` apart.
 template <int M, int N>
 constexpr Offsets<M, N, true> block_at(int64_t r0, int64_t c0, int64_t ld) {
