@@ -20,6 +20,9 @@ BUILD := build/$(PRESET)
 SANITIZE_FILTER ?= *cuda*:*Cuda*:-*large*:*Large*
 ARGS ?=
 
+# The example built against an installed cria; left out when ARGS picks some tests.
+install_test = $(if $(ARGS),,ctest --test-dir $(1) -L install --output-on-failure)
+
 .PHONY: help deps build build-cuda run test asan gpu-check gpu-build gpu-test gpu-bench gpu-sanitize \
         gpu-trace-check format clean
 
@@ -41,6 +44,7 @@ run: build  ## Build and take a short tour of what cria shows
 	@tools/tour $(BUILD)/cria
 
 test: build  ## Build and run all tests; tests that need an absent GPU are skipped and counted
+	@$(call install_test,$(BUILD))
 	@$(BUILD)/cria_tests --gtest_brief=1 $(ARGS)
 
 asan: deps  ## Build and run the tests under address and undefined-behaviour sanitizers
@@ -58,6 +62,7 @@ gpu-build: gpu-check
 	@cmake --build build/gpu -j $(JOBS)
 
 gpu-test: gpu-build  ## On a GPU machine: build for its GPU and run all tests
+	@$(call install_test,build/gpu)
 	@build/gpu/cria_tests --gtest_brief=1 $(ARGS)
 
 gpu-bench: gpu-build  ## On a GPU machine: measure every claim in bench/
