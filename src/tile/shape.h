@@ -49,5 +49,6 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 constexpr int round_up(int a, int b) { return ceil_div(a, b) * b; }
 constexpr int min_of(int a, int b) { return a < b ? a : b; }
+constexpr int max_of(int a, int b) { return a > b ? a : b; }
 
 }  // namespace cria::tile

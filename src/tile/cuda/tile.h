@@ -77,10 +77,11 @@ CRIA_FN void update(Tile<E, L>& t, F f, const X&... x) {
   for (int i = 0; i < L::regs; ++i) t.v[i] = f(t.v[i], element<L>(x, i)...);
 }
 
+// Operands come by value: a reference to a host constant would not exist on the GPU.
 #define CRIA_TILE_OPERATOR(op)                                       \
   template <class A, class B>                                        \
     requires(is_tile<A> || is_tile<B>)                               \
-  CRIA_FN auto operator op(const A& a, const B& b) {                 \
+  CRIA_FN auto operator op(A a, B b) {                               \
     return map([](auto x, auto y) { return x op y; }, a, b);         \
   }
 CRIA_TILE_OPERATOR(+)
@@ -99,7 +100,7 @@ CRIA_TILE_OPERATOR(||)
 
 #define CRIA_TILE_ASSIGN(op)                                         \
   template <class E, class L, class B>                               \
-  CRIA_FN Tile<E, L>& operator op##=(Tile<E, L>& a, const B& b) {    \
+  CRIA_FN Tile<E, L>& operator op##=(Tile<E, L>& a, B b) {           \
     update(a, [](E x, auto y) { return E(x op y); }, b);             \
     return a;                                                        \
   }
@@ -135,17 +136,17 @@ CRIA_TILE_FUNCTION(silu)
 
 template <class A, class B>
   requires(is_tile<A> || is_tile<B>)
-CRIA_FN auto max(const A& a, const B& b) {
+CRIA_FN auto max(A a, B b) {
   return map([](float x, float y) { return max(x, y); }, a, b);
 }
 template <class A, class B>
   requires(is_tile<A> || is_tile<B>)
-CRIA_FN auto min(const A& a, const B& b) {
+CRIA_FN auto min(A a, B b) {
   return map([](float x, float y) { return min(x, y); }, a, b);
 }
 template <class C, class A, class B>
   requires(is_tile<C>)
-CRIA_FN auto where(const C& c, const A& a, const B& b) {
+CRIA_FN auto where(C c, A a, B b) {
   return map([](bool q, auto x, auto y) { return q ? x : y; }, c, a, b);
 }
 
