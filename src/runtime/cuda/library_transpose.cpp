@@ -1,0 +1,74 @@
+#include "runtime/library_transpose.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "base/format.h"
+#include "runtime/cuda/check.h"
+#include "runtime/recorder.h"
+
+namespace cria {
+namespace {
+
+using cuda::check;
+
+struct Release {
+  void operator()(cublasLtMatrixTransformDescOpaque_t* p) const { cublasLtMatrixTransformDescDestroy(p); }
+  void operator()(cublasLtMatrixLayoutOpaque_t* p) const { cublasLtMatrixLayoutDestroy(p); }
+};
+using Description = std::unique_ptr<cublasLtMatrixTransformDescOpaque_t, Release>;
+using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Release>;
+
+// One handle per device, for the life of the process.
+cublasLtHandle_t handle_of(Device device) {
+  static std::mutex mutex;
+  static std::map<int, cublasLtHandle_t> handles;
+  const std::lock_guard lock(mutex);
+  auto [place, added] = handles.try_emplace(device.index, nullptr);
+  if (added) check(cublasLtCreate(&place->second), "cublasLtCreate");
+  return place->second;
+}
+
+cudaDataType_t type_of(DType type) {
+  return type == DType::f32 ? CUDA_R_32F : type == DType::bf16 ? CUDA_R_16BF : CUDA_R_16F;
+}
+
+// Column-major, as the library reads memory: `rows` are what row-major code calls columns.
+Layout layout(DType type, int rows, int cols) {
+  cublasLtMatrixLayout_t made = nullptr;
+  check(cublasLtMatrixLayoutCreate(&made, type_of(type), rows, cols, rows), "cublasLtMatrixLayoutCreate");
+  return Layout(made);
+}
+
+Description transposing() {
+  cublasLtMatrixTransformDesc_t made = nullptr;
+  check(cublasLtMatrixTransformDescCreate(&made, CUDA_R_32F), "cublasLtMatrixTransformDescCreate");
+  Description description(made);
+  const cublasOperation_t operation = CUBLAS_OP_T;
+  check(cublasLtMatrixTransformDescSetAttribute(made, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA, &operation,
+                                                sizeof(operation)),
+        "cublasLtMatrixTransformDescSetAttribute");
+  return description;
+}
+
+}  // namespace
+
+bool has_library_transpose(Device device) { return device.backend == Backend::cuda; }
+
+void library_transpose(Stream& stream, DType type, int rows, int cols, const void* x, void* y) {
+  if (stream.device().backend != Backend::cuda)
+    fail("there is no library for transposed copies on the CPU: use cria's kernels");
+  make_current(stream.device());
+  const Description description = transposing();
+  const Layout from = layout(type, cols, rows), to = layout(type, rows, cols);
+  const float one = 1, zero = 0;
+  const double bytes = double(rows) * cols * double(size_of(type));
+  record_launch(stream, "library transpose", "", {.bytes_read = bytes, .bytes_written = bytes}, [&] {
+    check(cublasLtMatrixTransform(handle_of(stream.device()), description.get(), &one, x, from.get(), &zero,
+                                  nullptr, nullptr, y, to.get(), static_cast<cudaStream_t>(stream.native())),
+          "cublasLtMatrixTransform");
+  });
+}
+
+}  // namespace cria
