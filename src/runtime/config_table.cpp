@@ -67,6 +67,17 @@ class FileLock {
   int file_;
 };
 
+// Makes the folder when it is not there.
+fs::path lock_path(const fs::path& path) {
+  if (path.empty())
+    fail("there is no place for the tuned configurations: name a file with --cache FILE or CRIA_CACHE");
+  if (fs::is_directory(path))
+    fail_f("cannot write {}: it is a folder; name a file with --cache FILE or CRIA_CACHE", path.string());
+  std::error_code ignored;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), ignored);
+  return path.string() + ".lock";
+}
+
 // The table to add to. One that cannot be understood is put aside, not lost.
 Json read_for_update(const fs::path& path) {
   if (!fs::exists(path)) return empty_table();
@@ -140,12 +151,10 @@ const std::string* tuned_config(Device device, const Kernel& kernel, const std::
   return table.find(device_key(device), kernel.name, kernel.dtype, shape_class);
 }
 
+void check_tuning_cache(const fs::path& path) { const FileLock lock(lock_path(path)); }
+
 void record_tuned(const fs::path& path, const TunedConfig& winner) {
-  if (path.empty())
-    fail("there is no place for the tuned configurations: name a file with --cache FILE or CRIA_CACHE");
-  std::error_code ignored;
-  if (path.has_parent_path()) fs::create_directories(path.parent_path(), ignored);
-  const FileLock lock(path.string() + ".lock");
+  const FileLock lock(lock_path(path));
   Json json = read_for_update(path);
   json["devices"][winner.device][winner.kernel][name_of(winner.dtype)][winner.shape_class] = {
       {"config", winner.config}, {"time_us", winner.time_us}};

@@ -48,6 +48,9 @@ const std::string& device_key(Device device);
 // when there is none. Cheap enough for every launch.
 const std::string* tuned_config(Device device, const Kernel& kernel, const std::string& shape_class);
 
+// An Error when the file could not be written; asked before long work whose result would be lost.
+void check_tuning_cache(const std::filesystem::path& path);
+
 // Adds a winner to the file, replacing an older one. Running processes keep what they have read.
 void record_tuned(const std::filesystem::path& path, const TunedConfig& winner);
 
