@@ -1,0 +1,210 @@
+#include "lab/bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/table.h"
+
+namespace cria {
+namespace {
+
+using Kind = BenchRow::Kind;
+
+std::vector<std::string> configs_of(Problem& problem, const Variant& variant, const std::string& wanted) {
+  const KernelCall& call = variant.calls.at(0);
+  if (wanted != "all") return {choose_config(problem.stream(), call, wanted).name};
+  const Device device = problem.stream().device();
+  const Kernel& kernel = kernel_registry().get(call.kernel, call.dtype, target_of(device));
+  std::vector<std::string> names;
+  for (const KernelConfig* config : kernel.fitting(call.args, compute_capability(device)))
+    names.push_back(config->name);
+  return names;
+}
+
+// A named configuration belongs to one kernel; the other variants of the problem are left out.
+bool has_config(Problem& problem, const Variant& variant, const std::string& wanted) {
+  if (wanted.empty() || wanted == "all" || problem.variants().size() == 1) return true;
+  const KernelCall& call = variant.calls.at(0);
+  const Kernel& kernel =
+      kernel_registry().get(call.kernel, call.dtype, target_of(problem.stream().device()));
+  return std::any_of(kernel.configs.begin(), kernel.configs.end(),
+                     [&](const KernelConfig& c) { return c.name == wanted; });
+}
+
+struct Entry {
+  BenchRow row;
+  Contender contender;
+};
+
+std::vector<Entry> entries_of(Problem& problem, const std::string& config) {
+  std::vector<Entry> entries;
+  for (const Variant& variant : problem.variants()) {
+    if (!has_config(problem, variant, config)) continue;
+    for (const std::string& name : configs_of(problem, variant, config)) {
+      auto run = [&variant, name](Stream& s, int turn) {
+        variant.run(s, turn, name);
+      };
+      entries.push_back({{Kind::kernel, variant.name, name}, {variant.name, run}});
+    }
+  }
+  if (entries.empty()) fail_f("no kernel here has a configuration '{}'; --config all lists them", config);
+  for (const Rival& rival : problem.rivals()) entries.push_back({{Kind::rival, rival.name}, rival});
+  return entries;
+}
+
+Ratio scaled(Ratio ratio, double factor) {
+  return {ratio.median * factor, ratio.p10 * factor, ratio.p90 * factor};
+}
+
+void relate(BenchResult& result, const Ceiling& ceiling) {
+  const double amount = ceiling.in_flops ? result.cost.flops : result.cost.bytes();
+  const Timing& top = result.rows.back().timing;
+  for (BenchRow& row : result.rows) {
+    const double own = row.kind == Kind::ceiling ? ceiling.amount : amount;
+    row.rate = own / row.timing.median_us() * (ceiling.in_flops ? 1e-6 : 1e-3);
+    row.of_ceiling = scaled(speed_ratio(row.timing, top), own / ceiling.amount);
+  }
+  if (const BenchRow* rival = result.best(Kind::rival))
+    for (BenchRow& row : result.rows)
+      if (row.kind == Kind::kernel) row.over_rival = speed_ratio(row.timing, rival->timing);
+}
+
+Json to_json(const Ratio& ratio) {
+  return {{"median", ratio.median}, {"p10", ratio.p10}, {"p90", ratio.p90}};
+}
+
+const char* name_of(Kind kind) {
+  return kind == Kind::kernel ? "kernel" : kind == Kind::rival ? "rival" : "ceiling";
+}
+
+Json to_json(const BenchRow& row) {
+  Json json = {{"kind", name_of(row.kind)}, {"name", row.name}};
+  if (row.kind == Kind::kernel) json["config"] = row.config;
+  json["time_us"] = row.timing.median_us();
+  json["p10_us"] = row.timing.quantile_us(0.1);
+  json["p90_us"] = row.timing.quantile_us(0.9);
+  json["rounds"] = row.timing.samples_us.size();
+  json["rate"] = row.rate;
+  json["of_ceiling"] = to_json(row.of_ceiling);
+  if (row.kind == Kind::kernel && row.over_rival.median > 0) json["over_rival"] = to_json(row.over_rival);
+  if (row.kind != Kind::ceiling) {
+    const bool finite = std::isfinite(row.accuracy.max_error);
+    json["max_error"] = finite ? Json(row.accuracy.max_error) : Json("not a number");
+    json["right"] = row.accuracy.ok;
+  }
+  return json;
+}
+
+std::string show_time(double us) { return us < 1e3 ? fmt::format("{:.2f} us", us) : fmt::format("{:.3f} ms", us / 1e3); }
+
+std::string show_error(const BenchRow& row) {
+  if (row.kind == Kind::ceiling) return "";
+  const std::string size =
+      std::isfinite(row.accuracy.max_error) ? fmt::format("{:.1e}", row.accuracy.max_error) : "NaN";
+  return row.accuracy.ok ? size : size + " WRONG";
+}
+
+std::string describe_sizes(const BenchResult& result) {
+  std::string out;
+  for (const Parameter& p : find_problem(result.problem).parameters)
+    out += fmt::format(" {}={}", p.name, result.sizes.at(p.name));
+  return out;
+}
+
+}  // namespace
+
+bool BenchResult::all_right() const {
+  return std::all_of(rows.begin(), rows.end(), [](const BenchRow& r) { return r.accuracy.ok; });
+}
+
+const BenchRow* BenchResult::best(Kind kind) const {
+  const BenchRow* best = nullptr;
+  for (const BenchRow& row : rows)
+    if (row.kind == kind && row.accuracy.ok &&
+        (!best || row.timing.median_us() < best->timing.median_us()))
+      best = &row;
+  return best;
+}
+
+BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request, const BenchOptions& options) {
+  const std::unique_ptr<Problem> problem = make_problem(spec, request);
+  BenchResult result{.problem = spec.name, .device = request.device, .dtype = request.dtype,
+                     .sizes = problem->sizes(), .cost = problem->cost(), .sets = problem->sets()};
+  std::vector<Entry> entries = entries_of(*problem, options.config);
+  std::vector<Contender> contenders;
+  for (Entry& entry : entries) {
+    entry.row.accuracy = problem->check(entry.contender.run);
+    contenders.push_back(entry.contender);
+    result.rows.push_back(std::move(entry.row));
+  }
+  const Ceiling ceiling = options.ceiling ? *options.ceiling : problem->ceiling();
+  contenders.push_back(ceiling.contender);
+  result.rows.push_back({Kind::ceiling, ceiling.contender.name});
+  result.unit = ceiling.unit();
+
+  MeasureOptions how = options.measure;
+  how.sets = problem->sets();
+  std::vector<Timing> timings = measure(problem->stream(), contenders, how);
+  for (size_t i = 0; i < timings.size(); ++i) result.rows[i].timing = std::move(timings[i]);
+  relate(result, ceiling);
+  return result;
+}
+
+std::string to_table(const BenchResult& result, bool all_rivals) {
+  using enum Table::Align;
+  Table table({{"", left}, {"config", left}, {"time"}, {"p10-p90"}, {result.unit}, {"of ceiling"},
+               {"vs rival"}, {"max error"}});
+  const BenchRow* rival = result.best(Kind::rival);
+  const auto rivals = std::count_if(result.rows.begin(), result.rows.end(),
+                                    [](const BenchRow& r) { return r.kind == Kind::rival; });
+  for (const BenchRow& row : result.rows) {
+    const bool hidden = row.kind == Kind::rival && !all_rivals && rival && &row != rival && row.accuracy.ok;
+    if (hidden) continue;
+    std::string name = row.name;
+    if (&row == rival && rivals > 1 && !all_rivals) name += fmt::format(" (best of {})", rivals);
+    if (row.kind == Kind::ceiling) name += " (ceiling)";
+    const double median = row.timing.median_us();
+    table.add_row({name, row.config, show_time(median),
+                   fmt::format("-{:.1f} +{:.1f} %", 100 * (1 - row.timing.quantile_us(0.1) / median),
+                               100 * (row.timing.quantile_us(0.9) / median - 1)),
+                   fmt::format("{:.4g}", row.rate), fmt::format("{:.1f} %", 100 * row.of_ceiling.median),
+                   row.over_rival.median > 0 ? fmt::format("{:.3f}x", row.over_rival.median) : "",
+                   show_error(row)});
+  }
+  return fmt::format("{} {} on {}:{}\n{}", result.problem, cria::name_of(result.dtype),
+                     cria::name_of(result.device), describe_sizes(result), table.to_string());
+}
+
+Json to_json(const BenchResult& result) {
+  Json json = {{"problem", result.problem},
+               {"dtype", cria::name_of(result.dtype)},
+               {"sizes", result.sizes},
+               {"cost",
+                {{"flops", result.cost.flops},
+                 {"bytes_read", result.cost.bytes_read},
+                 {"bytes_written", result.cost.bytes_written}}},
+               {"operand_sets", result.sets},
+               {"unit", result.unit},
+               {"rows", Json::array()}};
+  for (const BenchRow& row : result.rows) json["rows"].push_back(to_json(row));
+  return json;
+}
+
+Json describe_run(Device device, const std::string& command) {
+  const DeviceInfo info = describe(device);
+  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  return {{"command", command},
+          {"device", name_of(device)},
+          {"device_name", info.name},
+          {"cores", info.cores},
+          {"clock_mhz", info.clock_mhz},
+          {"driver", info.driver_version},
+          {"runtime", info.runtime_version},
+          {"library", product_library(device)},
+          {"unix_time", now.count()}};
+}
+
+}  // namespace cria

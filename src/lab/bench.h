@@ -1,0 +1,57 @@
+// Measures a problem: its kernels in one or all configurations, its rivals and its ceiling in turn,
+// each result checked. The figures are kept as data; tables and JSON are views of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "lab/measure.h"
+#include "lab/problem.h"
+
+namespace cria {
+
+struct BenchOptions {
+  std::string config = {};  // empty: the one a launch would choose; "all"; or a name
+  MeasureOptions measure = {};
+  std::optional<Ceiling> ceiling = {};  // instead of the problem's own
+};
+
+struct BenchRow {
+  enum class Kind { kernel, rival, ceiling };
+  Kind kind = Kind::kernel;
+  std::string name = {};
+  std::string config = {};  // of a kernel
+  Timing timing = {};
+  double rate = 0;          // in BenchResult::unit, from the median
+  Ratio of_ceiling = {};    // rate over the ceiling's
+  Ratio over_rival = {};    // of a kernel: speed over the best rival's; zeros without rivals
+  Accuracy accuracy = {};   // of kernels and rivals
+};
+
+struct BenchResult {
+  std::string problem = {};
+  Device device = {};
+  DType dtype = DType::f32;
+  Sizes sizes = {};
+  Cost cost = {};
+  int sets = 1;           // of operands, taken in turn
+  std::string unit = {};  // GB/s or TFLOP/s
+  std::vector<BenchRow> rows = {};
+
+  bool all_right() const;
+  // The fastest row of a kind that is right; null when there is none.
+  const BenchRow* best(BenchRow::Kind kind) const;
+};
+
+BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request, const BenchOptions& options);
+
+// One table; of many rivals only the best is shown unless `all_rivals`.
+std::string to_table(const BenchResult& result, bool all_rivals = false);
+Json to_json(const BenchResult& result);
+
+// What was measured, where and how: device, versions, command. For the head of JSON files.
+Json describe_run(Device device, const std::string& command);
+
+}  // namespace cria

@@ -1,0 +1,138 @@
+#include "lab/ceilings.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <numeric>
+
+#include "kernels/fma_probe.h"
+#include "kernels/launch.h"
+#include "kernels/reduction.h"
+#include "lab/operand.h"
+#include "runtime/thread_pool.h"
+
+namespace cria {
+namespace {
+
+// Memory to walk through in equal parts, larger than the caches.
+struct Region {
+  Region(Device device, double part_bytes)
+      : part(std::max<size_t>(kLine, static_cast<size_t>(part_bytes) / kLine * kLine)),
+        parts(std::clamp<int>(static_cast<int>(3 * cache_bytes(device) / double(part)), 1, 64)),
+        buffer(device, part * parts) {
+    buffer.fill_bytes(0x3c);
+  }
+  std::byte* at(int turn) const { return buffer.as<std::byte>() + turn % parts * part; }
+
+  static constexpr size_t kLine = 256;
+  size_t part;
+  int parts;
+  Buffer buffer;
+};
+
+// Calls f(begin, end) for an equal part of the bytes on every worker.
+template <class F>
+void split(size_t bytes, F&& f) {
+  ThreadPool::shared().parallel([&](int worker, int workers) {
+    const size_t lines = bytes / Region::kLine;
+    f(lines * worker / workers * Region::kLine, lines * (worker + 1) / workers * Region::kLine);
+  });
+}
+
+void copy(Stream& stream, std::byte* to, const std::byte* from, size_t bytes) {
+  if (stream.device().backend == Backend::cuda) return stream.copy(to, from, bytes);
+  split(bytes, [&](size_t begin, size_t end) { std::memcpy(to + begin, from + begin, end - begin); });
+}
+
+// The sum keeps the loads from being dropped.
+uint64_t sum_words(const std::byte* data, size_t bytes) {
+  std::atomic<uint64_t> total{0};
+  split(bytes, [&](size_t begin, size_t end) {
+    const auto* first = reinterpret_cast<const uint64_t*>(data + begin);
+    const auto* last = reinterpret_cast<const uint64_t*>(data + end);
+    total += std::accumulate(first, last, uint64_t{0});
+  });
+  return total;
+}
+
+CeilingFigure figure(Device device, const std::string& name, const Ceiling& ceiling,
+                     const MeasureOptions& options) {
+  Stream stream(device);
+  const Timing timing = measure(stream, {ceiling.contender}, options).at(0);
+  return {name, ceiling.unit(), ceiling.rate(timing.median_us())};
+}
+
+}  // namespace
+
+double cache_bytes(Device device) {
+  const double second = double(describe(device).l2_bytes);
+  if (device.backend == Backend::cuda) return second;
+  const long third = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return std::max(second, std::clamp(double(third), 8e6, 64e6));
+}
+
+Ceiling copy_ceiling(Device device, double bytes) {
+  auto from = std::make_shared<Region>(device, bytes / 2);
+  auto to = std::make_shared<Region>(device, bytes / 2);
+  return {{"copy", [=](Stream& s, int turn) { copy(s, to->at(turn), from->at(turn), from->part); }},
+          2.0 * double(from->part)};
+}
+
+Ceiling read_ceiling(Device device, double bytes) {
+  auto from = std::make_shared<Region>(device, bytes);
+  const double amount = double(from->part);
+  if (device.backend == Backend::cpu) {
+    auto sink = std::make_shared<volatile uint64_t>(0);
+    return {{"read", [=](Stream&, int turn) { *sink = sum_words(from->at(turn), from->part); }}, amount};
+  }
+  const int partials = kernels::sum_partials(core_count(device)), n = static_cast<int>(from->part / 4);
+  auto sums = std::make_shared<Buffer>(device, sizeof(float) * (partials + 1));
+  auto run = [=](Stream& s, int turn) {
+    launch(s, kernels::SumArgs<float>{vector_of(reinterpret_cast<const float*>(from->at(turn)), n),
+                                      vector_of(sums->as<float>(), partials),
+                                      vector_of(sums->as<float>() + partials, 1)});
+  };
+  return {{"read", run}, amount};
+}
+
+Ceiling fma_ceiling(Device device) {
+  const bool cuda = device.backend == Backend::cuda;
+  const int rows = core_count(device) * (cuda ? 64 : 16), cols = 2048, rounds = 64;
+  auto buffer = std::make_shared<Buffer>(device, sizeof(float) * rows * cols);
+  const kernels::FmaProbeArgs<float> args{matrix_of(buffer->as<float>(), rows, cols), rounds};
+  return {{"fma", [=](Stream& s, int) { (void)buffer, launch(s, args); }}, args.cost().flops, true};
+}
+
+Ceiling product_ceiling(Device device, DType type, Precision precision) {
+  const int n = device.backend == Backend::cuda ? 8192 : 1024;
+  Stream stream(device);
+  auto a = std::make_shared<Operand>(stream, type, 1, n, n, Values{.phase = 11});
+  auto b = std::make_shared<Operand>(stream, type, 1, n, n, Values{.phase = 57});
+  auto c = std::make_shared<Operand>(stream, type, 1, n, n);
+  stream.synchronize();
+  const Product product{.m = n, .n = n, .k = n, .trans_b = true, .in = type, .out = type,
+                        .precision = precision};
+  return {{"library product",
+           [=](Stream& s, int) { multiply(s, product, a->data(), b->data(), c->data()); }},
+          cost_of(product).flops, true};
+}
+
+std::vector<CeilingFigure> measure_ceilings(Device device, const MeasureOptions& options) {
+  const double bytes = device.backend == Backend::cuda ? 2e9 : 256e6;
+  std::vector<CeilingFigure> figures;
+  figures.push_back(figure(device, "copy (read + write)", copy_ceiling(device, bytes), options));
+  figures.push_back(figure(device, "read", read_ceiling(device, bytes), options));
+  figures.push_back(figure(device, "FMA f32", fma_ceiling(device), options));
+  figures.push_back(figure(device, "product f32", product_ceiling(device, DType::f32), options));
+  if (device.backend == Backend::cpu) return figures;
+  figures.push_back(
+      figure(device, "product tf32", product_ceiling(device, DType::f32, Precision::tf32), options));
+  figures.push_back(figure(device, "product bf16", product_ceiling(device, DType::bf16), options));
+  figures.push_back(figure(device, "product f16", product_ceiling(device, DType::f16), options));
+  return figures;
+}
+
+}  // namespace cria

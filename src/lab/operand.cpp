@@ -1,0 +1,109 @@
+#include "lab/operand.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/rng.h"
+
+namespace cria {
+namespace {
+
+constexpr int64_t kPeriod = 1048573;
+
+const std::vector<float>& normal_numbers() {
+  static const std::vector<float> numbers = [] {
+    std::vector<float> out(kPeriod);
+    Rng(20240607).fill_normal(out, 1.0f);
+    return out;
+  }();
+  return numbers;
+}
+
+float value_at(const Values& values, int64_t i) {
+  const int64_t place = (i + static_cast<int64_t>(values.phase % kPeriod)) % kPeriod;
+  return values.mean + values.scale * normal_numbers()[place];
+}
+
+// One period goes to the device; copies of what is there fill the rest.
+template <class T>
+void fill(Stream& stream, T* data, int64_t size, const Values& values) {
+  const int64_t first = std::min(size, kPeriod);
+  std::vector<T> period(first);
+  for (int64_t i = 0; i < first; ++i) period[i] = from_float<T>(value_at(values, i));
+  stream.copy(data, period.data(), first * sizeof(T));
+  stream.synchronize();
+  for (int64_t done = first; done < size;) {
+    const int64_t more = std::min(size - done, done / kPeriod * kPeriod);
+    stream.copy(data + done, data, more * sizeof(T));
+    done += more;
+  }
+}
+
+size_t bytes_of(DType dtype, int64_t batch, int64_t rows, int64_t cols) {
+  return static_cast<size_t>(batch) * rows * cols * size_of(dtype);
+}
+
+}  // namespace
+
+Operand::Operand(Stream& stream, DType dtype, int batch, int rows, int cols, Values values)
+    : dtype_(dtype),
+      batch_(batch),
+      rows_(rows),
+      cols_(cols),
+      values_(values),
+      buffer_(stream.device(), bytes_of(dtype, batch, rows, cols)) {
+  with_dtype(dtype, [&](auto t) { fill(stream, buffer_.as<decltype(t)>(), size(), values); });
+}
+
+Operand::Operand(Stream& stream, DType dtype, int batch, int rows, int cols)
+    : dtype_(dtype),
+      batch_(batch),
+      rows_(rows),
+      cols_(cols),
+      buffer_(stream.device(), bytes_of(dtype, batch, rows, cols)) {
+  poison(stream);
+}
+
+void Operand::poison(Stream& stream) { stream.fill(data(), 0xff, bytes()); }
+
+std::vector<double> Operand::held(int64_t begin, int64_t count, int64_t stride) const {
+  std::vector<double> out(count);
+  with_dtype(dtype_, [&](auto t) {
+    using T = decltype(t);
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = to_float(from_float<T>(value_at(values_, begin + i * stride)));
+  });
+  return out;
+}
+
+double Operand::held(int64_t index) const {
+  return with_dtype(dtype_, [&](auto t) {
+    return double{to_float(from_float<decltype(t)>(value_at(values_, index)))};
+  });
+}
+
+Exact Operand::sum() const {
+  const auto sum_of = [&](int64_t count) {
+    Exact sum;
+    for (double v : held(0, count)) sum.value += v, sum.norm += std::abs(v);
+    return sum;
+  };
+  const Exact rest = sum_of(size() % kPeriod);
+  if (size() < kPeriod) return rest;
+  const Exact period = sum_of(kPeriod);
+  const double periods = double(size() / kPeriod);
+  return {periods * period.value + rest.value, periods * period.norm + rest.norm};
+}
+
+std::vector<double> Operand::fetched(int64_t begin, int64_t count) const {
+  std::vector<double> out(count);
+  with_dtype(dtype_, [&](auto t) {
+    using T = decltype(t);
+    std::vector<T> raw(count);
+    buffer_.copy_to_host(raw.data(), count * sizeof(T), begin * sizeof(T));
+    for (int64_t i = 0; i < count; ++i) out[i] = to_float(raw[i]);
+  });
+  return out;
+}
+
+}  // namespace cria

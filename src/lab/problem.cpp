@@ -1,0 +1,155 @@
+#include "lab/problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/format.h"
+#include "lab/problems/problems.h"
+
+namespace cria {
+namespace {
+
+constexpr int kMaxSets = 24;
+
+// Levenshtein's distance: how many letters differ.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t corner = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, corner + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      corner = above;
+    }
+  }
+  return row.back();
+}
+
+[[noreturn]] void fail_unknown_problem(std::string_view name) {
+  std::string all, nearest;
+  size_t least = std::max<size_t>(2, name.size() / 3) + 1;
+  for (const ProblemSpec& spec : problem_specs()) {
+    all += (all.empty() ? "" : ", ") + spec.name;
+    const size_t d = distance(name, spec.name);
+    if (d < least || (d <= least && spec.name.starts_with(name))) least = d, nearest = spec.name;
+  }
+  if (!nearest.empty())
+    fail_f("there is no kernel '{}'; did you mean {}? There are: {}", name, nearest, all);
+  fail_f("there is no kernel '{}'; choose one of: {}", name, all);
+}
+
+void complete_sizes(const ProblemSpec& spec, ProblemRequest& request) {
+  std::string flags;
+  for (const Parameter& p : spec.parameters) flags += (flags.empty() ? "--" : ", --") + p.name;
+  for (const auto& [name, value] : request.sizes) {
+    const auto known = std::find_if(spec.parameters.begin(), spec.parameters.end(),
+                                    [&](const Parameter& p) { return p.name == name; });
+    if (known == spec.parameters.end())
+      fail_f("--{} does not apply to {}, which takes {}", name, spec.name, flags);
+    if (value < known->least || value > known->most)
+      fail_f("--{} {} is out of range: use {} to {}", name, value, known->least, known->most);
+  }
+  for (const Parameter& p : spec.parameters)
+    request.sizes.try_emplace(p.name,
+                              request.device.backend == Backend::cuda ? p.on_cuda : p.on_cpu);
+}
+
+// Fails in one sentence when the kernels are not built for the type or cannot do the shape.
+void check_runnable(Problem& problem) {
+  for (const Variant& variant : problem.variants())
+    choose_config(problem.stream(), variant.calls.at(0));
+}
+
+}  // namespace
+
+int ProblemRequest::operator[](const std::string& parameter) const {
+  return static_cast<int>(sizes.at(parameter));
+}
+
+void Variant::run(Stream& stream, int turn, std::string_view config) const {
+  launch(stream, calls[turn % calls.size()], config);
+  if (after) after(stream, turn);
+}
+
+Problem::Problem(const ProblemRequest& request) : request_(request), stream_(request.device) {}
+
+void Problem::plan_sets(double bytes_per_set) {
+  const double rotated = 3.0 * cache_bytes(device());
+  sets_ = request_.sets > 0
+              ? request_.sets
+              : static_cast<int>(std::clamp(std::ceil(rotated / bytes_per_set), 1.0, double(kMaxSets)));
+}
+
+const Operand& Problem::input(int batch, int rows, int cols, float scale, float mean) {
+  return input_of(dtype(), batch, rows, cols, scale, mean);
+}
+
+const Operand& Problem::input_of(DType type, int batch, int rows, int cols, float scale, float mean) {
+  const Values values{.phase = 99991 * (operands_.size() + 1), .scale = scale, .mean = mean};
+  operands_.push_back(std::make_unique<Operand>(stream_, type, batch, rows, cols, values));
+  return *operands_.back();
+}
+
+const Operand& Problem::output(int batch, int rows, int cols) {
+  return output_of(dtype(), batch, rows, cols);
+}
+
+const Operand& Problem::output_of(DType type, int batch, int rows, int cols) {
+  const Operand& made = scratch_of(type, batch, rows, cols);
+  outputs_.push_back(operands_.back().get());
+  return made;
+}
+
+const Operand& Problem::scratch_of(DType type, int batch, int rows, int cols) {
+  operands_.push_back(std::make_unique<Operand>(stream_, type, batch, rows, cols));
+  return *operands_.back();
+}
+
+void Problem::add_call(const std::string& name, KernelCall call, std::shared_ptr<const void> args) {
+  args_.push_back(std::move(args));
+  variant(name).calls.push_back(std::move(call));
+}
+
+void Problem::set_after(const std::string& name, std::function<void(Stream&, int turn)> after) {
+  variant(name).after = std::move(after);
+}
+
+Variant& Problem::variant(const std::string& name) {
+  for (Variant& v : variants_)
+    if (v.name == name) return v;
+  return variants_.emplace_back(Variant{.name = name});
+}
+
+Accuracy Problem::check(const std::function<void(Stream&, int turn)>& solve) {
+  prepare(stream_);
+  for (Operand* output : outputs_) output->poison(stream_);
+  solve(stream_, 0);
+  stream_.synchronize();
+  return check_results();
+}
+
+const std::vector<ProblemSpec>& problem_specs() {
+  static const std::vector<ProblemSpec> specs = all_problems();
+  return specs;
+}
+
+const ProblemSpec& find_problem(std::string_view name) {
+  for (const ProblemSpec& spec : problem_specs())
+    if (spec.name == name) return spec;
+  for (const ProblemSpec& spec : problem_specs())
+    if (std::find(spec.kernels.begin(), spec.kernels.end(), name) != spec.kernels.end()) return spec;
+  fail_unknown_problem(name);
+}
+
+std::unique_ptr<Problem> make_problem(const ProblemSpec& spec, ProblemRequest request) {
+  complete_sizes(spec, request);
+  kernel_registry().get(spec.kernels.at(0), request.dtype, target_of(request.device));
+  std::unique_ptr<Problem> problem = spec.make(request);
+  check_runnable(*problem);
+  return problem;
+}
+
+}  // namespace cria

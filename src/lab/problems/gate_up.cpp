@@ -1,0 +1,110 @@
+// The first half of SwiGLU in one kernel, against the library's product followed by an activation.
+#include "kernels/gate_up.h"
+
+#include <cmath>
+
+#include "base/format.h"
+#include "kernels/silu.h"
+#include "lab/problems/problems.h"
+
+namespace cria {
+namespace {
+
+class GateUp final : public Problem {
+ public:
+  explicit GateUp(const ProblemRequest& request) : Problem(request), tf32_(request["tf32"] != 0) {
+    const int m = request["m"], d = request["dim"], f = request["ffn"];
+    // Both projections in one product: gate's rows, then up's.
+    both_ = {.m = m, .n = 2 * f, .k = d, .trans_b = true, .in = dtype(), .out = dtype(),
+             .precision = tf32_ ? Precision::tf32 : Precision::full};
+    plan_sets((double(m) * d + 2.0 * f * d + double(m) * f) * size_of(dtype()));
+    for (int set = 0; set < sets(); ++set)
+      data_.push_back({&input(1, m, d), &input(1, 2 * f, d, 1 / std::sqrt(float(d))), &output(1, m, f)});
+    projected_ = &scratch_of(dtype(), 1, m, 2 * f);
+    for (const Set& set : data_) add_kernel(set);
+    add_library();
+  }
+
+  Ceiling ceiling() const override { return compute_ceiling(device(), dtype(), tf32_); }
+
+ private:
+  struct Set {
+    const Operand *x, *w, *y;  // w: gate over up
+  };
+
+  void add_kernel(const Set& set) {
+    with_float(dtype(), [&](auto t) {
+      using T = decltype(t);
+      const Tensor<const T> w = set.w->tensor<T>();
+      const int f = w.rows / 2;
+      add_call("gate_up", kernels::GateUpArgs<T>{set.x->tensor<T>(), matrix_of(w.data, f, w.cols),
+                                                 matrix_of(w.row(f), f, w.cols), set.y->tensor<T>(),
+                                                 dot_precision(tf32_)});
+    });
+  }
+
+  void add_library() {
+    const auto algorithms = product_algorithms(device(), both_);
+    for (size_t i = 0; i < algorithms.size(); ++i)
+      add_rival({(on_cuda() ? fmt::format("cublasLt {}", i) : product_library(device())) +
+                     " + silu_up",
+                 [this, i](Stream& s, int turn) {
+                   const Set& set = data_[turn % data_.size()];
+                   multiply(s, both_, set.x->data(), set.w->data(), projected_->data(), int(i));
+                   activate(s, set);
+                 }});
+  }
+
+  void activate(Stream& stream, const Set& set) const {
+    with_float(dtype(), [&](auto t) {
+      using T = decltype(t);
+      const Tensor<const T> p = projected_->tensor<T>();
+      const int f = p.cols / 2;
+      launch(stream, kernels::SiluUpForwardArgs<T>{matrix_of(p.data, p.rows, f, p.ld),
+                                                    matrix_of(p.data + f, p.rows, f, p.ld),
+                                                    set.y->tensor<T>()});
+    });
+  }
+
+  Accuracy check_results() const override {
+    const Set& set = data_[0];
+    const int64_t d = both_.k, f = both_.n / 2;
+    // The activation and the library's rounding of both factors come on top of the product's error.
+    const ErrorBound bound{.length = d, .inner = product_roundoff(dtype(), tf32_) + roundoff(dtype())};
+    return check_output(*set.y, bound, 4.0 * d, [&](int64_t row, auto cols, auto want) {
+      const std::vector<double> x = set.x->held(row * d, d);
+      double xx = 0;
+      for (double v : x) xx += v * v;
+      for (size_t i = 0; i < cols.size(); ++i) {
+        const std::vector<double> g = set.w->held(cols[i] * d, d), u = set.w->held((f + cols[i]) * d, d);
+        double gate = 0, up = 0, gg = 0, uu = 0;
+        for (int64_t q = 0; q < d; ++q)
+          gate += x[q] * g[q], up += x[q] * u[q], gg += g[q] * g[q], uu += u[q] * u[q];
+        const double s = 1 / (1 + std::exp(-gate));
+        // |dy| <= |silu'| |up| dgate + |silu| dup, the errors relative to the factors' norms
+        want[i] = {gate * s * up, 1.1 * std::abs(up) * std::sqrt(xx * gg) +
+                                      std::abs(gate * s) * std::sqrt(xx * uu)};
+      }
+    });
+  }
+
+  const bool tf32_;
+  Product both_;
+  std::vector<Set> data_;
+  const Operand* projected_;
+};
+
+}  // namespace
+
+std::vector<ProblemSpec> gate_up_problems() {
+  return {{"gate_up",
+           "silu(x gate') * (x up') in one kernel: the first half of SwiGLU",
+           {{"m", "rows of c; of gate_up: rows of x", 512, 32768},
+            {"ffn", "rows of gate and up each", 512, 5632},
+            {"dim", "columns of x", 256, 2048},
+            tf32_parameter()},
+           {"gate_up"},
+           make<GateUp>}};
+}
+
+}  // namespace cria

@@ -1,0 +1,23 @@
+#include "lab/problems/problems.h"
+
+namespace cria {
+
+std::vector<ProblemSpec> all_problems() {
+  std::vector<ProblemSpec> all;
+  for (auto family : {elementwise_problems, reduction_problems, softmax_problems,
+                      rmsnorm_problems, rope_problems, transpose_problems, gemm_problems, gate_up_problems, attention_problems,
+                      fma_problems})
+    for (ProblemSpec& spec : family()) all.push_back(std::move(spec));
+  return all;
+}
+
+Ceiling compute_ceiling(Device device, DType dtype, bool tf32) {
+  if (device.backend == Backend::cpu) return fma_ceiling(device);
+  return product_ceiling(device, dtype, tf32 ? Precision::tf32 : Precision::full);
+}
+
+Parameter tf32_parameter() {
+  return {"tf32", "1: multiply f32 as tf32 on tensor cores", 0, 0, 0, 1};
+}
+
+}  // namespace cria
