@@ -1,0 +1,20 @@
+// The commands of `cria`: each adds itself, with its options, to the program.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace cria {
+
+// What commands share.
+struct Invocation {
+  std::string command_line;  // as typed
+  int exit_code = 0;
+};
+
+void add_devices_command(CLI::App& program, Invocation& invocation);
+void add_bench_command(CLI::App& program, Invocation& invocation);
+void add_inspect_command(CLI::App& program, Invocation& invocation);
+void add_tune_command(CLI::App& program, Invocation& invocation);
+
+}  // namespace cria

@@ -1,0 +1,58 @@
+// The command line. Bad input gets one sentence on stderr and exit code 2, never a stack trace.
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "lab/measure.h"
+
+namespace cria {
+namespace {
+
+constexpr int kBadInput = 2, kInterrupted = 130;
+
+std::string join(int count, char** words) {
+  std::string line = "cria";
+  for (int i = 1; i < count; ++i) line += " " + std::string(words[i]);
+  return line;
+}
+
+int run(int argc, char** argv) {
+  Invocation invocation{.command_line = join(argc, argv)};
+  CLI::App program("cria: kernels written once, measured on this machine");
+  program.name("cria");
+  program.set_version_flag("--version", "cria " CRIA_VERSION);
+  program.require_subcommand(1);
+  program.get_formatter()->column_width(26);
+  add_devices_command(program, invocation);
+  add_bench_command(program, invocation);
+  add_inspect_command(program, invocation);
+  add_tune_command(program, invocation);
+  program.footer("cria COMMAND --help shows the options of a command.");
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
+    fmt::print(stderr, "cria: {}; 'cria --help' shows what there is\n", error.what());
+    return kBadInput;
+  }
+  return invocation.exit_code;
+}
+
+}  // namespace
+}  // namespace cria
+
+int main(int argc, char** argv) {
+  cria::watch_interrupts();
+  try {
+    return cria::run(argc, argv);
+  } catch (const cria::Interrupted&) {
+    fmt::print(stderr, "cria: interrupted\n");
+    return cria::kInterrupted;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "cria: {}\n", error.what());
+    return cria::kBadInput;
+  }
+}
