@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -27,36 +26,33 @@ template <int N>
 struct VectorOf;
 template <>
 struct VectorOf<16> {
-  typedef float Float __attribute__((vector_size(64), aligned(4), may_alias));
+  typedef float Float __attribute__((vector_size(64)));
   typedef int32_t Int __attribute__((vector_size(64)));
 };
 template <>
 struct VectorOf<8> {
-  typedef float Float __attribute__((vector_size(32), aligned(4), may_alias));
+  typedef float Float __attribute__((vector_size(32)));
   typedef int32_t Int __attribute__((vector_size(32)));
 };
 template <>
 struct VectorOf<4> {
-  typedef float Float __attribute__((vector_size(16), aligned(4), may_alias));
+  typedef float Float __attribute__((vector_size(16)));
   typedef int32_t Int __attribute__((vector_size(16)));
 };
 template <int N>
 using Vector = typename VectorOf<N>::Float;
 
+// Memory needs no alignment. NOTE: the attribute must stay local to these two: auto and template
+// arguments drop it, and aligned instructions would follow.
 template <int N>
 CRIA_FN Vector<N> load_vector(const float* p) {
-  return *reinterpret_cast<const Vector<N>*>(p);
+  typedef Vector<N> Anywhere __attribute__((aligned(4), may_alias));
+  return *reinterpret_cast<const Anywhere*>(p);
 }
 template <int N>
 CRIA_FN void store_vector(float* p, Vector<N> v) {
-  *reinterpret_cast<Vector<N>*>(p) = v;
-}
-
-template <int N>
-CRIA_FN std::pair<Vector<N / 2>, Vector<N / 2>> halves(Vector<N> v) {
-  float lanes[N];
-  store_vector<N>(lanes, v);
-  return {load_vector<N / 2>(lanes), load_vector<N / 2>(lanes + N / 2)};
+  typedef Vector<N> Anywhere __attribute__((aligned(4), may_alias));
+  *reinterpret_cast<Anywhere*>(p) = v;
 }
 
 // Combines the lanes of v by halving.
@@ -65,8 +61,9 @@ CRIA_FN float fold(Vector<N> v, Op op) {
   if constexpr (N == 4) {
     return op(op(v[0], v[1]), op(v[2], v[3]));
   } else {
-    const auto [low, high] = halves<N>(v);
-    return fold<N / 2>(op(low, high), op);
+    float lanes[N];
+    store_vector<N>(lanes, v);
+    return fold<N / 2>(op(load_vector<N / 2>(lanes), load_vector<N / 2>(lanes + N / 2)), op);
   }
 }
 
