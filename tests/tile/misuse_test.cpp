@@ -1,0 +1,94 @@
+// Misuse does not compile, and the compiler's first words say what to do.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+// What the compiler says about a kernel body; empty if it compiles.
+std::string complaints_about(const std::string& body) {
+  const auto file = std::filesystem::temp_directory_path() /
+                    ("cria_misuse_" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) +
+                     "_" + std::to_string(std::hash<std::string>{}(body)) + ".cpp");
+  std::ofstream(file) << R"(#define CRIA_TARGET_CPU 1
+#include "base/tensor.h"
+#include "tile/target.h"
+using namespace cria;
+using namespace cria::tile;
+struct Kernel {
+  using Element = float;
+  struct Args {
+    Tensor<const float> x;
+    Tensor<float> y;
+    template <class V> void operands(V&& visit) { visit("x", x), visit("y", y); }
+  };
+  struct Shared { SharedTile<float, 64, 64, 2> a; };
+  static constexpr Traits traits{.threads = 128};
+  static Grid grid(const Args&) { return {1}; }
+  template <class P> CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    (void)p, (void)a, (void)s;
+)" << body << R"(
+  }
+};
+template void Kernel::run<Program<Kernel>>(Program<Kernel>&, const Kernel::Args&, Kernel::Shared&);
+)";
+  const std::string command = std::string(CRIA_CXX_COMPILER) + " -std=c++20 -fsyntax-only -I" +
+                              CRIA_SOURCE_DIR + "/src " + file.string() + " 2>&1";
+  std::string text;
+  if (FILE* pipe = popen(command.c_str(), "r")) {
+    std::array<char, 4096> part;
+    while (fgets(part.data(), part.size(), pipe)) text += part.data();
+    if (pclose(pipe) == 0) text.clear();
+  }
+  std::filesystem::remove(file);
+  return text;
+}
+
+void expect_sentence(const std::string& body, const std::string& sentence) {
+  const std::string text = complaints_about(body);
+  EXPECT_NE(text.find(sentence), std::string::npos) << body << "\n" << text;
+}
+
+TEST(Misuse, TheFrameItselfCompiles) {
+  EXPECT_EQ(complaints_about("auto i = p.arange(shape<128>); p.store(a.y.data, i, p.load(a.x.data, i));"),
+            "");
+}
+
+TEST(Misuse, LayoutsThatDiffer) {
+  expect_sentence("p.zeros(shape<64, 64>) + p.accumulator(shape<64, 64>);",
+                  "tile layouts differ: give both tiles one layout");
+}
+
+TEST(Misuse, ATileThatDoesNotDivideAmongItsThreads) {
+  expect_sentence("p.zeros(shape<100>);", "must divide evenly among its threads");
+}
+
+TEST(Misuse, DotOfShapesThatDoNotMatch) {
+  expect_sentence("auto acc = p.accumulator(shape<128, 64>); p.dot(acc, s.a[0], s.a[1]);", "dot: ");
+}
+
+TEST(Misuse, WritingWhatIsOnlyRead) {
+  expect_sentence("p.store(a.x.data, p.arange(shape<128>), p.zeros(shape<128>));",
+                  "declare it Tensor<T>, without const");
+}
+
+TEST(Misuse, ChangingALazyExpression) {
+  expect_sentence("auto x = p.load(a.x.data, p.arange(shape<128>)); x += 1.f;",
+                  "make it a tile first, auto t = p.keep(x)");
+}
+
+TEST(Misuse, OffsetsAndTileOfDifferentShape) {
+  expect_sentence("p.store(a.y.data, p.arange(shape<256>), p.zeros(shape<128>));",
+                  "store: offsets and tile differ in shape");
+}
+
+TEST(Misuse, APipelineOfOneStage) {
+  expect_sentence("p.pipeline(stages<1>, 1, [](int, int) {}, [](auto&, auto&) {});",
+                  "pipeline: at least two stages");
+}
+
+}  // namespace
