@@ -7,8 +7,30 @@
 
 namespace cria::kernels {
 
+struct VisitNothing {
+  template <class T, class... Tag>
+  constexpr void operator()(const char*, Tensor<T>&, Tag...) const {}
+};
+
+// What every kernel declares, with a sentence for what is missing.
+template <class K>
+constexpr void check_kernel() {
+  static_assert(requires { typename K::Element; typename K::Config; typename K::Args; },
+                "a kernel names its Element, its Config and its Args");
+  using Args = typename K::Args;
+  static_assert(requires { K::Config::name(); },
+                "a kernel's Config needs a static name(): tuning, benchmarks and errors call it by that");
+  static_assert(requires(Args a) { a.operands(VisitNothing{}); },
+                "a kernel's Args needs operands(visit), which calls visit(\"name\", tensor) for each tensor");
+  static_assert(requires(const Args& a) { a.dims(), a.cost(); },
+                "a kernel's Args needs dims() and cost()");
+  static_assert(requires(const Args& a) { Grid(K::grid(a)), K::traits.threads; },
+                "a kernel needs static Traits traits and Grid grid(const Args&)");
+}
+
 template <class K>
 KernelConfig describe_config() {
+  check_kernel<K>();
   using Args = typename K::Args;
   return {K::Config::name(),
           [](const void* args, int compute_capability) {

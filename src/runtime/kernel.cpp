@@ -33,6 +33,9 @@ void KernelRegistry::add(Kernel kernel) {
   if (find(kernel.name, kernel.dtype, kernel.target))
     fail("two kernels are called " + kernel.name + " (" + cria::name_of(kernel.dtype) + ", " +
          name_of(kernel.target) + "): rename one");
+  for (auto c = kernel.configs.begin(); c != kernel.configs.end(); ++c)
+    if (std::any_of(kernel.configs.begin(), c, [&](const auto& d) { return d.name == c->name; }))
+      fail(kernel.name + " has two configurations called " + c->name + ": give each its own name");
   kernels_.push_back(std::move(kernel));
 }
 
