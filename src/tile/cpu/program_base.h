@@ -201,6 +201,8 @@ class ProgramBase {
   // ---- reductions
   template <Expression X>
   CRIA_FN float sum(const X& x, Source at = Source::current()) {
+    static_assert(requires { typename X::Layout::Row; },
+                  "sum: reduce the tile itself: a GPU holds a row or column of it several times");
     probe_.reduce(typename X::Layout{}, at);
     return reduce_all(x, Add{});
   }

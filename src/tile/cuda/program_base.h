@@ -176,6 +176,8 @@ struct ProgramBase : ProgramId {
   // ---- reductions
   template <class L>
   CRIA_FN float sum(const Tile<float, L>& t) {
+    static_assert(requires { typename L::Row; },
+                  "sum: reduce the tile itself: a GPU holds a row or column of it several times");
     return reduce_all<groups>(group, t, Add{});
   }
   template <class L>
@@ -235,12 +237,17 @@ struct ProgramBase : ProgramId {
   CRIA_FN auto trans(const Tile<E, L>& t) {
     return trans(t, pad<1>);
   }
-  // For debugging: one line per element, in row-major order, the first 64 elements.
+  // For debugging: one line per element, in row-major order, the first 64 elements. Of the threads that
+  // hold an element of a row or column, one prints.
   template <class E, class L>
   CRIA_FN void print(const char* name, const Tile<E, L>& t) {
+    __shared__ int nexts[groups];
+    int& next = nexts[groups == 1 ? 0 : threadIdx.x / threads];
+    if (tid() == 0) next = 0;
+    sync();
     for (int e = 0; e < L::rows * L::cols && e < 64; ++e) {
       for (int i = 0; i < L::regs; ++i)
-        if (L::row(tid(), i) * L::cols + L::col(tid(), i) == e)
+        if (L::row(tid(), i) * L::cols + L::col(tid(), i) == e && atomicCAS(&next, e, e + 1) == e)
           printf("program (%d,%d,%d) %s[%d,%d] = %g\n", blockIdx.x, blockIdx.y, blockIdx.z, name,
                  e / L::cols, e % L::cols, double(t.v[i]));
       sync();
