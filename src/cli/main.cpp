@@ -24,7 +24,7 @@ int run(int argc, char** argv) {
   CLI::App program("cria: kernels written once, measured on this machine");
   program.name("cria");
   program.set_version_flag("--version", "cria " CRIA_VERSION);
-  program.require_subcommand(1);
+  program.require_subcommand(0, 1);
   program.get_formatter()->column_width(26);
   add_devices_command(program, invocation);
   add_bench_command(program, invocation);
@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "cria: {}; 'cria --help' shows what there is\n", error.what());
     return kBadInput;
   }
+  if (program.get_subcommands().empty()) fail("a command is missing; 'cria --help' shows what there is");
   return invocation.exit_code;
 }
 

@@ -1,0 +1,173 @@
+// The built program: what it prints, and how it takes bad input: one sentence and exit code 2.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+#include "base/json.h"
+#include "runtime/device.h"
+
+namespace cria {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Output {
+  int exit_code;
+  std::string out, err;
+};
+
+class Cli : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string folder = (fs::temp_directory_path() / "cria-cli-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+
+  // `arguments` are words for the shell.
+  Output run(const std::string& arguments) const {
+    const std::string command = "CRIA_CACHE=" + file("tuned.json") + " " CRIA_BINARY " " + arguments + " > " +
+                                file("out") + " 2> " + file("err");
+    const int status = std::system(command.c_str());
+    return {WEXITSTATUS(status), read_text(file("out")), read_text(file("err"))};
+  }
+
+  // Bad input: nothing on stdout, one line on stderr that has these words.
+  void expect_refused(const std::string& arguments, const std::string& words) const {
+    const Output output = run(arguments);
+    EXPECT_EQ(output.exit_code, 2) << arguments << "\n" << output.err;
+    EXPECT_EQ(std::count(output.err.begin(), output.err.end(), '\n'), 1) << arguments << "\n" << output.err;
+    EXPECT_NE(output.err.find(words), std::string::npos) << arguments << "\n" << output.err;
+  }
+
+  fs::path folder_;
+};
+
+constexpr const char* kQuick = " --device cpu --seconds 0";
+
+TEST_F(Cli, HelpIsTheDocumentation) {
+  for (const char* command : {"", "devices", "bench", "inspect", "tune"}) {
+    const std::string name = *command ? command : "cria";
+    const Output output = run(std::string(command) + " --help");
+    ASSERT_EQ(output.exit_code, 0);
+    const fs::path page = fs::path(CRIA_SOURCE_DIR) / "docs" / "cli" / (name + ".md");
+    const std::string title = *command ? "cria " + name : name;
+    EXPECT_EQ(read_text(page), "# " + title + "\n\n```\n" + output.out + "```\n")
+        << page << " is not what --help says: run tools/cli-docs " << CRIA_BINARY;
+  }
+}
+
+TEST_F(Cli, VersionIsShown) {
+  const Output output = run("--version");
+  EXPECT_EQ(output.exit_code, 0);
+  EXPECT_TRUE(output.out.starts_with("cria ")) << output.out;
+}
+
+TEST_F(Cli, DevicesNamesTheCpu) {
+  const Output output = run("devices --device cpu --quick --json " + file("devices.json"));
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("cpu: "), std::string::npos);
+  EXPECT_EQ(read_json(file("devices.json")).at(0).at("device"), "cpu");
+}
+
+TEST_F(Cli, BenchWritesTableAndJson) {
+  const Output output =
+      run("bench rmsnorm --rows 64,65 --cols 256 --config all --json " + file("bench.json") + kQuick);
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("copy (ceiling)"), std::string::npos) << output.out;
+  const Json json = read_json(file("bench.json"));
+  ASSERT_EQ(json.at("results").size(), 2u);
+  for (const Json& row : json["results"][0]["rows"]) EXPECT_GT(row.at("time_us").get<double>(), 0);
+}
+
+TEST_F(Cli, InspectDrawsAWarp) {
+  const Output output = run("inspect transpose --rows 128 --cols 128 --colour always --json " + file("i.json"));
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("not coalesced"), std::string::npos);
+  EXPECT_NE(output.out.find("\x1b[31m"), std::string::npos);
+  EXPECT_EQ(read_json(file("i.json")).at("results").size(), 4u);
+}
+
+TEST_F(Cli, TuneKeepsTheWinner) {
+  const Output output = run(std::string("tune rmsnorm --rows 64 --cols 256") + kQuick);
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  const Json table = read_json(file("tuned.json"));
+  EXPECT_EQ(table.at("devices").begin()->at("rmsnorm_forward").at("f32").size(), 1u) << table.dump(2);
+}
+
+TEST_F(Cli, CorruptCacheIsAWarningOnly) {
+  write_text(file("tuned.json"), "{");
+  const Output output = run(std::string("bench vector_add --n 1000") + kQuick);
+  EXPECT_EQ(output.exit_code, 0);
+  EXPECT_EQ(std::count(output.err.begin(), output.err.end(), '\n'), 1) << output.err;
+  EXPECT_NE(output.err.find("warning"), std::string::npos) << output.err;
+}
+
+TEST_F(Cli, BadInputGetsOneSentence) {
+  expect_refused("", "a command is missing");
+  expect_refused("frobnicate", "frobnicate");
+  expect_refused("bench", "KERNEL");
+  expect_refused("bench rmsnrm", "did you mean rmsnorm?");
+  expect_refused("bench quicksort", "choose one of");
+  expect_refused("bench rmsnorm --rows 0", "out of range");
+  expect_refused("bench rmsnorm --rows -3", "out of range");
+  expect_refused("bench rmsnorm --rows many", "rows");
+  expect_refused("bench rmsnorm --rows 99999999999999999999", "rows");
+  expect_refused("bench rmsnorm --rows 2000000000 --cols 2000000000 --device cpu", "use");
+  expect_refused("bench rmsnorm --heads 4", "--heads does not apply to rmsnorm");
+  expect_refused("bench rmsnorm --dtype f64", "f64");
+  expect_refused("bench rmsnorm --dtype i32 --device cpu", "i32");
+  expect_refused("bench rmsnorm --config fastest --device cpu", "fastest");
+  expect_refused("bench rmsnorm --device tpu", "use cpu, cuda");
+  expect_refused("bench attention --head-dim 300 --device cpu", "out of range");
+  expect_refused("bench attention --heads 4 --kv-heads 3 --device cpu", "--kv-heads");
+  expect_refused("bench rope --head-dim 63 --device cpu", "even");
+  expect_refused("inspect rmsnrm", "did you mean rmsnorm?");
+  expect_refused("inspect rmsnorm --programs 0", "programs");
+  expect_refused("tune rmsnorm --rows 0", "out of range");
+}
+
+TEST_F(Cli, UnwritableFilesAreRefusedAtOnce) {
+  write_text(file("plain"), "");
+  expect_refused("bench rmsnorm --rows 8 --cols 8 --device cpu --json " + file("plain/x.json"), "cannot write");
+  expect_refused("tune rmsnorm --rows 8 --cols 8 --device cpu --cache " + file("plain/x.json"), "--cache");
+}
+
+TEST_F(Cli, CudaWithoutAGpuIsRefused) {
+  if (devices().size() > 1) GTEST_SKIP() << "this machine has a CUDA device";
+  expect_refused("bench rmsnorm --device cuda", "--device cpu");
+}
+
+TEST_F(Cli, ControlCEndsItCleanly) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const std::string out = file("out"), err = file("err");
+    if (!std::freopen(out.c_str(), "w", stdout) || !std::freopen(err.c_str(), "w", stderr)) ::_exit(99);
+    ::execl(CRIA_BINARY, "cria", "bench", "vector_add", "--n", "100000", "--device", "cpu", "--seconds", "60",
+            nullptr);
+    ::_exit(98);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  ::kill(child, SIGINT);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  // It may have been done before the signal came.
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) GTEST_SKIP() << "the program was done too soon";
+  EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_EQ(read_text(file("err")), "cria: interrupted\n");
+}
+
+}  // namespace
+}  // namespace cria
