@@ -1,0 +1,121 @@
+// Every kernel can be benched, tuned and inspected, and every problem knows a right result from a
+// wrong one.
+#include "lab/problem.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "lab/bench.h"
+#include "lab/tune.h"
+
+namespace cria {
+namespace {
+
+ProblemRequest small_request(const ProblemSpec& spec, DType dtype = DType::f32) {
+  ProblemRequest request{.device = kCpu, .dtype = dtype, .sets = 1};
+  for (const Parameter& p : spec.parameters)
+    if (p.on_cpu > 1) request.sizes[p.name] = std::max<int64_t>(p.least, std::min<int64_t>(p.on_cpu, 96));
+  return request;
+}
+
+TEST(Problem, EveryKernelHasOne) {
+  std::set<std::string> covered, registered;
+  for (const ProblemSpec& spec : problem_specs()) covered.insert(spec.kernels.begin(), spec.kernels.end());
+  for (const Kernel& kernel : kernel_registry().all()) registered.insert(kernel.name);
+  for (const std::string& kernel : registered)
+    EXPECT_TRUE(covered.contains(kernel)) << kernel << " is in no problem: add it to src/lab/problems/";
+  for (const std::string& kernel : covered)
+    EXPECT_TRUE(registered.contains(kernel)) << kernel << " of a problem is in no kernel list";
+}
+
+TEST(Problem, FlagsMeanTheSameEverywhere) {
+  std::set<std::string> names;
+  std::map<std::string, std::string> help;
+  for (const ProblemSpec& spec : problem_specs()) {
+    EXPECT_TRUE(names.insert(spec.name).second) << spec.name;
+    for (const Parameter& p : spec.parameters)
+      EXPECT_EQ(help.try_emplace(p.name, p.help).first->second, p.help) << spec.name << " --" << p.name;
+  }
+}
+
+class EveryProblem : public testing::TestWithParam<size_t> {
+ protected:
+  const ProblemSpec& spec() const { return problem_specs()[GetParam()]; }
+};
+
+TEST_P(EveryProblem, ItsKernelsAndRivalsAreRight) {
+  for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    if (!kernel_registry().find(spec().kernels[0], dtype, Target::cpu)) continue;
+    const std::unique_ptr<Problem> problem = make_problem(spec(), small_request(spec(), dtype));
+    for (const Variant& variant : problem->variants()) {
+      const Accuracy accuracy = problem->check([&](Stream& s, int turn) { variant.run(s, turn); });
+      EXPECT_TRUE(accuracy.ok) << variant.name << " " << name_of(dtype) << ": " << accuracy.max_error;
+    }
+    for (const Rival& rival : problem->rivals()) {
+      const Accuracy accuracy = problem->check(rival.run);
+      EXPECT_TRUE(accuracy.ok) << rival.name << " " << name_of(dtype) << ": " << accuracy.max_error;
+    }
+  }
+}
+
+TEST_P(EveryProblem, DoingNothingIsWrong) {
+  const std::unique_ptr<Problem> problem = make_problem(spec(), small_request(spec()));
+  EXPECT_FALSE(problem->check([](Stream&, int) {}).ok);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lab, EveryProblem, testing::Range(size_t{0}, problem_specs().size()),
+                         [](const auto& info) { return problem_specs()[info.param].name; });
+
+TEST(Problem, UnknownNamesGetSuggestions) {
+  try {
+    find_problem("rmsnrm");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean rmsnorm?"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(find_problem("rmsnorm_forward").name, "rmsnorm");
+}
+
+TEST(Problem, SizesAreChecked) {
+  const ProblemSpec& spec = find_problem("rmsnorm");
+  const auto make = [&](Sizes sizes) { make_problem(spec, {.device = kCpu, .sizes = std::move(sizes)}); };
+  EXPECT_THROW(make({{"rows", 0}}), Error);
+  EXPECT_THROW(make({{"rows", -4}}), Error);
+  EXPECT_THROW(make({{"rows", int64_t{1} << 40}}), Error);
+  EXPECT_THROW(make({{"heads", 4}}), Error);
+}
+
+TEST(Bench, RowsAreRelatedToCeilingAndRival) {
+  BenchOptions options{.config = "all"};
+  options.measure = {.budget_s = 0, .min_rounds = 2, .max_rounds = 2, .sample_us = 0};
+  const ProblemSpec& spec = find_problem("gemm");
+  const BenchResult result = bench(spec, small_request(spec), options);
+  ASSERT_TRUE(result.all_right());
+  EXPECT_EQ(result.unit, "TFLOP/s");
+  EXPECT_EQ(result.rows.back().kind, BenchRow::Kind::ceiling);
+  EXPECT_DOUBLE_EQ(result.rows.back().of_ceiling.median, 1);
+  const BenchRow* ours = result.best(BenchRow::Kind::kernel);
+  ASSERT_NE(ours, nullptr);
+  EXPECT_GT(ours->rate, 0);
+  EXPECT_GT(ours->over_rival.median, 0);
+  const std::string text = to_json(result).dump();
+  EXPECT_EQ(text.find("null"), std::string::npos) << text;
+  EXPECT_NE(to_table(result).find("(ceiling)"), std::string::npos);
+}
+
+TEST(Tune, WinnerIsOneOfTheConfigurations) {
+  const ProblemSpec& spec = find_problem("transpose");
+  const MeasureOptions quick{.budget_s = 0, .min_rounds = 2, .max_rounds = 2, .sample_us = 0};
+  const std::vector<TuneResult> results = tune(spec, small_request(spec), quick);
+  ASSERT_EQ(results.size(), spec.kernels.size());
+  for (const TuneResult& result : results) {
+    const Kernel& kernel = kernel_registry().get(result.kernel, DType::f32, Target::cpu);
+    EXPECT_NO_THROW(kernel.config(result.winner.config));
+    EXPECT_GE(result.gain, 0.5);
+    EXPECT_FALSE(result.winner.shape_class.empty());
+  }
+}
+
+}  // namespace
+}  // namespace cria
