@@ -1,0 +1,14 @@
+// What cria_bench offers to the scripts of this folder, besides measuring the claims.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace cria::claims {
+
+// launch: runs one kernel once, for a profiler to look at.
+void add_launch_command(CLI::App& program);
+
+// pace: times a kernel whenever a line comes in, so that another process can take turns with it.
+void add_pace_command(CLI::App& program);
+
+}  // namespace cria::claims

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Causal attention forward in bf16: cria against cuDNN and PyTorch's flash kernel, taking turns.
+
+usage: attention.py PATH_TO_CRIA_BENCH [--rounds N] [--json FILE]
+"""
+import argparse
+import json
+import statistics
+import subprocess
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+SHAPES = [(4, 32, 2048, 64), (4, 16, 2048, 128), (16, 16, 512, 64)]  # batch, heads, positions, head dim
+RIVALS = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
+TARGET = 1.0  # of cuDNN's speed
+SAMPLE_US = 5000
+ROTATED_BYTES = 180e6  # of operands, so that they do not stay in the cache
+
+
+class Cria:
+    """cria's kernel in a process of its own, timed whenever it is asked."""
+
+    def __init__(self, program, shape):
+        batch, heads, length, head_dim = shape
+        command = [program, "pace", "attention", "--device", "cuda", "--dtype", "bf16"]
+        command += ["--batch", batch, "--heads", heads, "--seq", length, "--head-dim", head_dim]
+        self.process = subprocess.Popen(
+            [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{' '.join(map(str, command))} ended without an answer")
+        self.ready = json.loads(line)
+
+    def sample_us(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Torch:
+    """One of PyTorch's backends in a graph of many launches over rotating operands."""
+
+    def __init__(self, backend, shape):
+        batch, heads, length, head_dim = shape
+        bytes_per_set = 4 * batch * heads * length * head_dim * 2
+        sets = max(1, min(24, round(ROTATED_BYTES / bytes_per_set + 0.5)))
+        make = lambda: torch.randn(batch, heads, length, head_dim, device="cuda", dtype=torch.bfloat16)
+        self.operands = [(make(), make(), make()) for _ in range(sets)]
+        self.backend = backend
+        self.stream = torch.cuda.Stream()
+        with torch.cuda.stream(self.stream):
+            self.run(0)
+            self.launches = max(sets, min(256, int(SAMPLE_US / max(self.time_us(lambda: self.run(1)), 0.1))))
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, stream=self.stream):
+            for turn in range(self.launches):
+                self.run(turn)
+
+    def run(self, turn):
+        q, k, v = self.operands[turn % len(self.operands)]
+        with sdpa_kernel(self.backend):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    def time_us(self, work):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record(self.stream)
+        work()
+        end.record(self.stream)
+        end.synchronize()
+        return start.elapsed_time(end) * 1e3
+
+    def sample_us(self):
+        with torch.cuda.stream(self.stream):
+            return self.time_us(self.graph.replay) / self.launches
+
+
+def quantile(values, fraction):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
+
+
+def race(program, shape, rounds):
+    contenders = {"cria": Cria(program, shape)}
+    contenders |= {name: Torch(backend, shape) for name, backend in RIVALS.items()}
+    times = {name: [] for name in contenders}
+    names = list(contenders)
+    for turn in range(rounds + 2):
+        for name in names[turn % 3:] + names[:turn % 3]:
+            sample = contenders[name].sample_us()
+            if turn >= 2:  # the first two warm up
+                times[name].append(sample)
+    ready = contenders["cria"].ready
+    contenders["cria"].close()
+    return times, ready
+
+
+def summarise(shape, times, ready):
+    batch, heads, length, head_dim = shape
+    flops = 4 * batch * heads * length * length * head_dim / 2
+    result = {"shape": f"B{batch} H{heads} S{length} D{head_dim}", "config": ready["config"],
+              "right": ready["right"], "max_error": ready["max_error"], "target": TARGET}
+    for name, samples in times.items():
+        median = statistics.median(samples)
+        result[name] = {"time_us": median, "tflops": flops / median * 1e-6, "samples_us": samples}
+    for name in RIVALS:
+        ratios = [rival / ours for ours, rival in zip(times["cria"], times[name])]
+        result[f"over_{name}"] = {"median": statistics.median(ratios), "p10": quantile(ratios, 0.1),
+                                  "p90": quantile(ratios, 0.9)}
+    result["met"] = ready["right"] and result["over_cuDNN"]["median"] >= TARGET
+    return result
+
+
+def print_table(results):
+    print("attention, causal, bf16, TFLOP/s; ratios are medians over rounds taken in turn (p10-p90)")
+    print(f"{'shape':<20}{'config':<34}{'cria':>7}{'cuDNN':>7}{'flash':>7}{'vs cuDNN':>22}{'vs flash':>9}"
+          f"{'max error':>11}{'target':>8}  met")
+    for r in results:
+        c = r["over_cuDNN"]
+        print(f"{r['shape']:<20}{r['config']:<34}{r['cria']['tflops']:>7.0f}{r['cuDNN']['tflops']:>7.0f}"
+              f"{r['flash']['tflops']:>7.0f}{c['median']:>8.3f} ({c['p10']:.3f}-{c['p90']:.3f})"
+              f"{r['over_flash']['median']:>9.2f}{r['max_error']:>11.1e}{'>= %.2f' % r['target']:>8}"
+              f"  {'yes' if r['met'] else 'NO'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", help="cria_bench")
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--json", help="write all figures to this file")
+    options = parser.parse_args()
+    results = [summarise(shape, *race(options.program, shape, options.rounds)) for shape in SHAPES]
+    print_table(results)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({"torch": torch.__version__, "device_name": torch.cuda.get_device_name(),
+                       "results": results}, file, indent=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+#include "bench/verdict.h"
+
+#include <map>
+
+#include "base/format.h"
+#include "base/table.h"
+
+namespace cria::claims {
+namespace {
+
+using Kind = BenchRow::Kind;
+
+std::string key_of(const Claim& claim) {
+  std::string key = claim.problem + " " + name_of(claim.dtype);
+  for (const auto& [name, value] : claim.sizes) key += fmt::format(" {}={}", name, value);
+  return key;
+}
+
+BenchResult measure_problem(const Claim& claim, const JudgeOptions& options) {
+  const ProblemSpec& spec = find_problem(claim.problem);
+  const ProblemRequest request{.device = options.device, .dtype = claim.dtype, .sizes = claim.sizes};
+  BenchOptions how{.config = "all"};
+  how.measure.budget_s = options.seconds;
+  how.measure.stop = options.stop;
+  if (claim.ceiling) how.ceiling = claim.ceiling(options.device, make_problem(spec, request)->cost().bytes());
+  return cria::bench(spec, request, how);
+}
+
+// The fastest right configuration of a kernel.
+const BenchRow* fastest(const BenchResult& result, const std::string& variant) {
+  const BenchRow* best = nullptr;
+  for (const BenchRow& row : result.rows)
+    if (row.kind == Kind::kernel && row.accuracy.ok && (variant.empty() || row.name == variant) &&
+        (!best || row.timing.median_us() < best->timing.median_us()))
+      best = &row;
+  return best;
+}
+
+Verdict judge_one(const Claim& claim, const BenchResult& measured) {
+  Verdict verdict{.claim = claim, .measured = measured, .config = "", .against = "", .ratio = {}};
+  const BenchRow* ours = fastest(measured, claim.variant);
+  if (!ours) {
+    verdict.config = "no right result";
+    return verdict;
+  }
+  verdict.config = ours->config;
+  verdict.rate = ours->rate;
+  switch (claim.against) {
+    case Against::ceiling:
+      verdict.against = measured.rows.back().name;
+      verdict.ratio = ours->of_ceiling;
+      verdict.met = verdict.ratio.median >= claim.target;
+      break;
+    case Against::rival:
+      if (const BenchRow* rival = measured.best(Kind::rival)) {
+        verdict.against = rival->name.substr(0, rival->name.find(':'));
+        verdict.ratio = speed_ratio(ours->timing, rival->timing);
+        verdict.met = verdict.ratio.median >= claim.target;
+      }
+      break;
+    case Against::variant:
+      if (const BenchRow* other = fastest(measured, claim.other)) {
+        verdict.against = claim.other;
+        verdict.ratio = speed_ratio(ours->timing, other->timing);
+        verdict.met = verdict.ratio.median <= claim.target;
+      }
+      break;
+  }
+  return verdict;
+}
+
+std::string show_sizes(const Sizes& sizes) {
+  std::string out;
+  for (const auto& [name, value] : sizes) out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, value);
+  return out;
+}
+
+}  // namespace
+
+std::vector<Verdict> judge(const std::vector<Claim>& claims, const JudgeOptions& options) {
+  std::map<std::string, BenchResult> measured;
+  std::vector<Verdict> verdicts;
+  for (const Claim& claim : claims) {
+    auto found = measured.find(key_of(claim));
+    if (found == measured.end())
+      found = measured.emplace(key_of(claim), measure_problem(claim, options)).first;
+    verdicts.push_back(judge_one(claim, found->second));
+  }
+  return verdicts;
+}
+
+std::string to_table(const std::vector<Verdict>& verdicts) {
+  using enum Table::Align;
+  Table table({{"claim", left}, {"dtype", left}, {"sizes", left}, {"config", left}, {"rate"}, {"", left},
+               {"against", left}, {"ratio"}, {"p10-p90"}, {"target"}, {"met", left}});
+  for (const Verdict& v : verdicts) {
+    const bool at_most = v.claim.against == Against::variant;
+    table.add_row({v.claim.what, name_of(v.claim.dtype), show_sizes(v.claim.sizes), v.config,
+                   fmt::format("{:.4g}", v.rate), v.measured.unit, v.against,
+                   fmt::format("{:.3f}", v.ratio.median),
+                   fmt::format("{:.3f}-{:.3f}", v.ratio.p10, v.ratio.p90),
+                   fmt::format("{} {:.2f}", at_most ? "<=" : ">=", v.claim.target), v.met ? "yes" : "NO"});
+  }
+  return table.to_string();
+}
+
+Json to_json(const std::vector<Verdict>& verdicts) {
+  Json json = Json::array();
+  for (const Verdict& v : verdicts)
+    json.push_back({{"claim", v.claim.what},
+                    {"config", v.config},
+                    {"against", v.against},
+                    {"ratio", {{"median", v.ratio.median}, {"p10", v.ratio.p10}, {"p90", v.ratio.p90}}},
+                    {"target", v.claim.target},
+                    {"met", v.met},
+                    {"measured", cria::to_json(v.measured)}});
+  return json;
+}
+
+}  // namespace cria::claims
