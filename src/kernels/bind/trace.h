@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/kernel.h"
+#include "tile/aligned.h"
 #include "tile/target.h"
 
 namespace cria::kernels {
@@ -12,7 +13,10 @@ template <class K>
 struct Binding {
   using Args = typename K::Args;
   static constexpr bool wanted = true;
-  static bool fits(const Args&, int) { return true; }
+  // As on the GPU that is traced: TMA needs aligned operands.
+  static bool fits(const Args& args, int) {
+    return K::traits.lowering != tile::Lowering::kHopper || tile::operands_aligned(args);
+  }
   static void run(void* context, const Args& args) {
     tile::trace<K>(args, *static_cast<tile::Trace*>(context));
   }
