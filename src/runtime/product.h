@@ -31,7 +31,7 @@ struct Product {
   DType out = DType::f32;  // the type of A and B, or f32
   Precision precision = Precision::full;
   float alpha = 1;
-  float beta = 0;  // 0: C is only written
+  float beta = 0;  // 0: C is only written; else cuBLASLt may round the product to C's type first
   // Elements from one stored row to the next; 0 when rows are contiguous.
   int64_t lda = 0;
   int64_t ldb = 0;

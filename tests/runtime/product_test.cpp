@@ -123,10 +123,13 @@ void check_product(Device device, Product p, int algorithm = 0) {
   }
   // Tensor cores may cut f32 operands to tf32 instead of rounding them: twice the error.
   const bool tf32 = p.precision == Precision::tf32 && device.backend == Backend::cuda;
-  const test::Tolerance tolerance{.out = p.out,
-                                  .length = p.k + 1,
-                                  .norm = want.norm,
-                                  .inner = tf32 ? 2 * test::kRoundoffTf32 : 0};
+  // cuBLASLt may round alpha op(A) op(B) to C's type before it adds beta C.
+  const bool twice = p.beta != 0 && device.backend == Backend::cuda;
+  const test::Tolerance tolerance{
+      .out = p.out,
+      .length = p.k + 1,
+      .norm = want.norm,
+      .inner = (tf32 ? 2 * test::kRoundoffTf32 : 0) + (twice ? test::roundoff(p.out) : 0)};
   test::expect_close(got, results, tolerance, "C", p.n);
 }
 
