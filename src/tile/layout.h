@@ -102,7 +102,12 @@ struct Mma {
   using Col = MmaCols<Cols, Warps>;
 };
 
-// The layouts of one value per row or column of a tile: p.load(cols_of(x), ...) broadcasts over x's rows.
+// The layout of a tile, and those of one value per row or column of it: p.load(cols_of(x), ...) broadcasts
+// over x's rows.
+template <class X>
+constexpr typename X::Layout layout_of(const X&) {
+  return {};
+}
 template <class X>
 constexpr typename X::Layout::Row rows_of(const X&) {
   return {};

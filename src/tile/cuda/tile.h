@@ -31,10 +31,6 @@ template <class E, class L>
 struct LayoutOf<Tile<E, L>> {
   using type = L;
 };
-template <class E, class L>
-CRIA_FN L layout_of(const Tile<E, L>&) {
-  return {};
-}
 template <class X>
 inline constexpr bool is_tile = !std::is_same_v<typename LayoutOf<X>::type, Scalar>;
 
