@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint64_t kOff = AccessRecord::kInactive;
 
-AccessRecord request(AccessKind kind, int bytes, std::function<uint64_t(int)> address, int operand = -1) {
+AccessRecord request(AccessKind kind, int bytes, std::function<uint64_t(int)> address,
+                     int operand = -1) {
   AccessRecord r{kind, 0, 0, "file.h", 1, operand, bytes, {}};
   for (int lane = 0; lane < 32; ++lane) r.address[lane] = address(lane);
   return r;
@@ -28,10 +29,10 @@ TEST(TraceAnalysis, SectorsOfGlobalRequests) {
   EXPECT_EQ(loads(16, [](int l) { return 1024 + l * 16; }).sectors, 16);  // 128-bit, coalesced
   EXPECT_EQ(loads(4, [](int l) { return 1024 + l * 4; }).sectors, 4);
   EXPECT_EQ(loads(2, [](int l) { return 1024 + l * 2; }).sectors, 2);
-  EXPECT_EQ(loads(4, [](int l) { return 1028 + l * 4; }).sectors, 5);     // shifted by one element
-  EXPECT_EQ(loads(4, [](int l) { return 1024 + l * 32; }).sectors, 32);   // one sector each
+  EXPECT_EQ(loads(4, [](int l) { return 1028 + l * 4; }).sectors, 5);    // shifted by one element
+  EXPECT_EQ(loads(4, [](int l) { return 1024 + l * 32; }).sectors, 32);  // one sector each
   EXPECT_EQ(loads(4, [](int l) { return 1024 + l * 4096; }).sectors, 32);
-  EXPECT_EQ(loads(4, [](int) { return 1024; }).sectors, 1);               // all lanes one word
+  EXPECT_EQ(loads(4, [](int) { return 1024; }).sectors, 1);  // all lanes one word
   EXPECT_EQ(loads(4, [](int l) { return l < 8 ? 1024 + l * 4 : kOff; }).sectors, 1);
   EXPECT_EQ(loads(4, [](int l) { return 1024 + (31 - l) * 4; }).sectors, 4);  // any order
 }
@@ -49,14 +50,14 @@ TEST(TraceAnalysis, BankConflicts) {
   EXPECT_EQ(conflicts(4, [](int l) { return l * 4; }), 0);
   EXPECT_EQ(conflicts(4, [](int l) { return l * 8; }), 1);
   EXPECT_EQ(conflicts(4, [](int l) { return l * 128; }), 31);
-  EXPECT_EQ(conflicts(4, [](int l) { return l * 132; }), 0);   // padded
-  EXPECT_EQ(conflicts(4, [](int) { return 64; }), 0);          // broadcast
-  EXPECT_EQ(conflicts(2, [](int l) { return l * 2; }), 0);     // two lanes a word
+  EXPECT_EQ(conflicts(4, [](int l) { return l * 132; }), 0);  // padded
+  EXPECT_EQ(conflicts(4, [](int) { return 64; }), 0);         // broadcast
+  EXPECT_EQ(conflicts(2, [](int l) { return l * 2; }), 0);    // two lanes a word
   EXPECT_EQ(conflicts(4, [](int l) { return l < 2 ? l * 128 : kOff; }), 1);
   EXPECT_EQ(conflicts(8, [](int l) { return l * 8; }), 0);
   EXPECT_EQ(conflicts(8, [](int l) { return l * 128; }), 30);  // 16 per half-warp
   EXPECT_EQ(conflicts(16, [](int l) { return l * 16; }), 0);
-  EXPECT_EQ(conflicts(16, [](int l) { return l * 128; }), 28); // 8 per quarter-warp
+  EXPECT_EQ(conflicts(16, [](int l) { return l * 128; }), 28);  // 8 per quarter-warp
   EXPECT_EQ(shared(4, [](int l) { return l * 4; }).wavefronts, 1);
   EXPECT_EQ(shared(8, [](int l) { return l * 8; }).wavefronts, 2);
   EXPECT_EQ(shared(16, [](int l) { return l * 16; }).wavefronts, 4);
@@ -64,7 +65,8 @@ TEST(TraceAnalysis, BankConflicts) {
 }
 
 TEST(TraceAnalysis, BulkCopiesCountTheRowsTheyRead) {
-  AccessRecord box = request(AccessKind::kBulkLoad, 128, [](int l) { return l == 0 ? 4096 : kOff; });
+  AccessRecord box =
+      request(AccessKind::kBulkLoad, 128, [](int l) { return l == 0 ? 4096 : kOff; });
   box.rows = 64;
   box.row_stride = 1000 * 32;
   EXPECT_EQ(count(box).sectors, 64 * 4);
@@ -108,8 +110,8 @@ TEST_F(TraceOperands, ElementsAreFoundByTheirStrides) {
 TEST_F(TraceOperands, BytesCountOnce) {
   Trace trace;
   trace.begin("k", table(), 1, 1);
-  const AccessRecord r =
-      request(AccessKind::kLoad, 4, [&](int l) { return l < 5 ? address(x_[l]) : kOff; }, 0);
+  const AccessRecord r = request(
+      AccessKind::kLoad, 4, [&](int l) { return l < 5 ? address(x_[l]) : kOff; }, 0);
   trace.add(r);
   trace.add(r);
   EXPECT_EQ(trace.unique_bytes_read(0), 20);
@@ -123,7 +125,8 @@ TEST_F(TraceOperands, TheLogKeepsTheFirstRecords) {
   Trace trace({.log_records = 1});
   trace.begin("k", table(), 1, 1);
   for (int i = 0; i < 3; ++i)
-    trace.add(request(AccessKind::kLoad, 4, [&](int l) { return l == i ? address(x_[i]) : kOff; }, 0));
+    trace.add(request(
+        AccessKind::kLoad, 4, [&](int l) { return l == i ? address(x_[i]) : kOff; }, 0));
   ASSERT_EQ(trace.log().size(), 1u);
   EXPECT_EQ(trace.log()[0].address[0], address(x_[0]));
 }

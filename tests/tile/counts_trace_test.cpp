@@ -49,7 +49,8 @@ class Matrices {
   Matrices(int rows, int cols)
       : rows_(rows), cols_(cols), x_(size_t(rows) * cols + 16), y_(size_t(rows) * cols + 16) {}
   CopyArgs<T> args(int shift = 0) {
-    return {matrix_of<const T>(start(x_) + shift, rows_, cols_), matrix_of(start(y_) + shift, rows_, cols_)};
+    return {matrix_of<const T>(start(x_) + shift, rows_, cols_),
+            matrix_of(start(y_) + shift, rows_, cols_)};
   }
 
  private:
@@ -189,7 +190,8 @@ TEST(TraceCounts, TransposeLadder) {
   EXPECT_LT(padded.total(kStore).sectors_per_request(), 6);
 }
 
-// Reductions: one value per warp through shared memory, columns through an array of partial columns.
+// Reductions: one value per warp through shared memory, columns through an array of partial
+// columns.
 struct Reductions {
   using Element = float;
   using Args = CopyArgs<float>;

@@ -55,8 +55,8 @@ struct OneProduct {
     fill<FromB>(p, s.b, a.b);
     for (int i = 0; i < a.rounds; ++i) {
       if constexpr (FromA == From::kRegisters)
-        multiply(p, acc, p.cast(type<T>, p.load(Mma<M, K, M / 16>{}, a.a, 0, 0)), op<TransB>(s.b[0]),
-                 a.overwrites);
+        multiply(p, acc, p.cast(type<T>, p.load(Mma<M, K, M / 16>{}, a.a, 0, 0)),
+                 op<TransB>(s.b[0]), a.overwrites);
       else
         multiply(p, acc, op<TransA>(s.a[0]), op<TransB>(s.b[0]), a.overwrites);
     }
@@ -172,8 +172,8 @@ TYPED_TEST(CpuDot, OneTileBothWays) {
     const auto a = random_values<T>(n * n, 5);
     std::vector<float> c(64 * 64), d(64 * 64);
     ThreadPool pool(1);
-    launch<BothWays<T>>(
-        pool, {matrix_of(a.data(), n, n), matrix_of(c.data(), 64, 64), matrix_of(d.data(), 64, 64)});
+    launch<BothWays<T>>(pool, {matrix_of(a.data(), n, n), matrix_of(c.data(), 64, 64),
+                               matrix_of(d.data(), 64, 64)});
     std::vector<double> want_c(64 * 64), want_d(64 * 64);
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < n; ++j)

@@ -75,7 +75,8 @@ TEST(CpuElementwise, EagerTilesAreValues) {
     c /= 3.f;
     EXPECT_EQ(a.v[kN - 1], 9.f);
     EXPECT_EQ(c.v[kN - 1], 3.f);
-    update(a, [](float x, float y) { return x - y; }, c);
+    update(
+        a, [](float x, float y) { return x - y; }, c);
     EXPECT_EQ(a.v[0], 6.f);
     a = p.load(c.v, p.arange(shape<kN>)) * 2.f;  // a lazy expression assigned to a tile
     EXPECT_EQ(a.v[9], 6.f);
@@ -101,21 +102,33 @@ void expect_unary(Tiled tiled, Scalar scalar, float low, float high) {
 
 TEST(CpuElementwise, Functions) {
   auto name = [](auto f) { return f; };
-  expect_unary(name([](auto x) { return abs(x); }), [](double x) { return std::abs(x); }, -3, 3);
-  expect_unary(name([](auto x) { return -x; }), [](double x) { return -x; }, -3, 3);
-  expect_unary(name([](auto x) { return exp(x); }), [](double x) { return std::exp(x); }, -20, 20);
-  expect_unary(name([](auto x) { return exp2(x); }), [](double x) { return std::exp2(x); }, -20, 20);
-  expect_unary(name([](auto x) { return log(x); }), [](double x) { return std::log(x); }, 0.1f, 99);
-  expect_unary(name([](auto x) { return log2(x); }), [](double x) { return std::log2(x); }, 0.1f, 99);
-  expect_unary(name([](auto x) { return sqrt(x); }), [](double x) { return std::sqrt(x); }, 0, 99);
-  expect_unary(name([](auto x) { return rsqrt(x); }), [](double x) { return 1 / std::sqrt(x); }, 0.1f, 9);
-  expect_unary(name([](auto x) { return sin(x); }), [](double x) { return std::sin(x); }, -50, 50);
-  expect_unary(name([](auto x) { return cos(x); }), [](double x) { return std::cos(x); }, -50, 50);
-  expect_unary(name([](auto x) { return tanh(x); }), [](double x) { return std::tanh(x); }, -5, 5);
-  expect_unary(name([](auto x) { return sigmoid(x); }), [](double x) { return 1 / (1 + std::exp(-x)); },
-               -9, 9);
-  expect_unary(name([](auto x) { return silu(x); }), [](double x) { return x / (1 + std::exp(-x)); }, -9,
-               9);
+  expect_unary(
+      name([](auto x) { return abs(x); }), [](double x) { return std::abs(x); }, -3, 3);
+  expect_unary(
+      name([](auto x) { return -x; }), [](double x) { return -x; }, -3, 3);
+  expect_unary(
+      name([](auto x) { return exp(x); }), [](double x) { return std::exp(x); }, -20, 20);
+  expect_unary(
+      name([](auto x) { return exp2(x); }), [](double x) { return std::exp2(x); }, -20, 20);
+  expect_unary(
+      name([](auto x) { return log(x); }), [](double x) { return std::log(x); }, 0.1f, 99);
+  expect_unary(
+      name([](auto x) { return log2(x); }), [](double x) { return std::log2(x); }, 0.1f, 99);
+  expect_unary(
+      name([](auto x) { return sqrt(x); }), [](double x) { return std::sqrt(x); }, 0, 99);
+  expect_unary(
+      name([](auto x) { return rsqrt(x); }), [](double x) { return 1 / std::sqrt(x); }, 0.1f, 9);
+  expect_unary(
+      name([](auto x) { return sin(x); }), [](double x) { return std::sin(x); }, -50, 50);
+  expect_unary(
+      name([](auto x) { return cos(x); }), [](double x) { return std::cos(x); }, -50, 50);
+  expect_unary(
+      name([](auto x) { return tanh(x); }), [](double x) { return std::tanh(x); }, -5, 5);
+  expect_unary(
+      name([](auto x) { return sigmoid(x); }), [](double x) { return 1 / (1 + std::exp(-x)); }, -9,
+      9);
+  expect_unary(
+      name([](auto x) { return silu(x); }), [](double x) { return x / (1 + std::exp(-x)); }, -9, 9);
 }
 
 TEST(CpuElementwise, OperatorsComparisonsAndWhere) {
@@ -128,21 +141,36 @@ TEST(CpuElementwise, OperatorsComparisonsAndWhere) {
       p.store(out.data(), i, tile);
       for (int e = 0; e < kN; ++e) ASSERT_EQ(out[e], want(x[e], y[e])) << name << " at " << e;
     };
-    check(a + b, [](float u, float v) { return u + v; }, "+");
-    check(a - b, [](float u, float v) { return u - v; }, "-");
-    check(a * b, [](float u, float v) { return u * v; }, "*");
-    check(a / b, [](float u, float v) { return u / v; }, "/");
-    check(1 - a, [](float u, float) { return 1 - u; }, "1 -");
-    check(a / 2, [](float u, float) { return u / 2; }, "/ 2");
-    check(max(a, b), [](float u, float v) { return std::max(u, v); }, "max");
-    check(min(a, 0.25f), [](float u, float) { return std::min(u, 0.25f); }, "min");
-    check(where(a < b, a, b), [](float u, float v) { return u < v ? u : v; }, "<");
-    check(where(a <= b && a > 0.f, 1.f, 0.f), [](float u, float v) { return u <= v && u > 0; }, "&&");
-    check(where(a >= b || b > 0.5f, 1.f, 0.f), [](float u, float v) { return u >= v || v > .5f; }, "||");
-    check(where(p.keep(a != b), a, 0.f), [](float u, float v) { return u != v ? u : 0; }, "!=");
-    check(where(a == a, 7.f, 0.f), [](float, float) { return 7.f; }, "==");
-    check(map([](float u, float v, float w) { return u + v * w; }, a, b, 2.f),
-          [](float u, float v) { return u + v * 2.f; }, "map");
+    check(
+        a + b, [](float u, float v) { return u + v; }, "+");
+    check(
+        a - b, [](float u, float v) { return u - v; }, "-");
+    check(
+        a * b, [](float u, float v) { return u * v; }, "*");
+    check(
+        a / b, [](float u, float v) { return u / v; }, "/");
+    check(
+        1 - a, [](float u, float) { return 1 - u; }, "1 -");
+    check(
+        a / 2, [](float u, float) { return u / 2; }, "/ 2");
+    check(
+        max(a, b), [](float u, float v) { return std::max(u, v); }, "max");
+    check(
+        min(a, 0.25f), [](float u, float) { return std::min(u, 0.25f); }, "min");
+    check(
+        where(a < b, a, b), [](float u, float v) { return u < v ? u : v; }, "<");
+    check(
+        where(a <= b && a > 0.f, 1.f, 0.f), [](float u, float v) { return u <= v && u > 0; }, "&&");
+    check(
+        where(a >= b || b > 0.5f, 1.f, 0.f), [](float u, float v) { return u >= v || v > .5f; },
+        "||");
+    check(
+        where(p.keep(a != b), a, 0.f), [](float u, float v) { return u != v ? u : 0; }, "!=");
+    check(
+        where(a == a, 7.f, 0.f), [](float, float) { return 7.f; }, "==");
+    check(
+        map([](float u, float v, float w) { return u + v * w; }, a, b, 2.f),
+        [](float u, float v) { return u + v * 2.f; }, "map");
   });
 }
 

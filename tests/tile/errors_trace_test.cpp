@@ -65,8 +65,9 @@ TEST_F(TraceErrors, LoadPastTheEnd) {
     auto i = p.arange(shape<128>);
     p.load(a.x.row(6 + p.program_id(0)), i);
   });
-  expect_parts(text, {"kernel test_kernel", "out of bounds", "load", "operand x[0, 8, 0] (1 x 8 x 128)",
-                      "program (2,0,0)", "errors_trace_test.cpp:"});
+  expect_parts(text,
+               {"kernel test_kernel", "out of bounds", "load", "operand x[0, 8, 0] (1 x 8 x 128)",
+                "program (2,0,0)", "errors_trace_test.cpp:"});
 }
 
 TEST_F(TraceErrors, StorePastTheEnd) {
@@ -79,9 +80,8 @@ TEST_F(TraceErrors, StorePastTheEnd) {
 
 TEST_F(TraceErrors, AccessBetweenRows) {
   args_.x = matrix_of<const float>(x_, 8, 100, 128);
-  const std::string text = error_of([](auto& p, const Args& a, auto&) {
-    p.load(a.x.row(2), p.arange(shape<128>));
-  });
+  const std::string text =
+      error_of([](auto& p, const Args& a, auto&) { p.load(a.x.row(2), p.arange(shape<128>)); });
   expect_parts(text, {"out of bounds", "operand x[0, 2, 100] (1 x 8 x 100)"});
 }
 
@@ -110,8 +110,8 @@ TEST_F(TraceErrors, WriteThroughConst) {
 }
 
 TEST_F(TraceErrors, ScalarStoreThroughConst) {
-  const std::string text =
-      error_of([](auto& p, const Args& a, auto&) { p.store(const_cast<float*>(a.x.data) + 5, 1.f); });
+  const std::string text = error_of(
+      [](auto& p, const Args& a, auto&) { p.store(const_cast<float*>(a.x.data) + 5, 1.f); });
   expect_parts(text, {"write to a const operand", "operand x[0, 0, 5]"});
 }
 
@@ -138,7 +138,8 @@ TEST_F(TraceErrors, OverwrittenBetweenLoadAndUse) {
     p.store(a.y.data, i, p.full(shape<128>, 3.f));
     p.store(a.y.row(1), i, old);
   });
-  expect_parts(text, {"operand y[0, 0, 0]", "was overwritten between its load and its use", "p.keep()"});
+  expect_parts(text,
+               {"operand y[0, 0, 0]", "was overwritten between its load and its use", "p.keep()"});
 }
 
 TEST_F(TraceErrors, KeepMakesItRight) {

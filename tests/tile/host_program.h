@@ -31,8 +31,7 @@ template <class T = float>
 std::vector<T> random_values(size_t n, unsigned seed, float scale = 1) {
   std::mt19937 bits(seed);
   std::vector<T> v(n);
-  for (T& x : v)
-    x = from_float<T>((static_cast<float>(bits() >> 8) * 0x1p-23f - 1.f) * scale);
+  for (T& x : v) x = from_float<T>((static_cast<float>(bits() >> 8) * 0x1p-23f - 1.f) * scale);
   return v;
 }
 

@@ -63,12 +63,12 @@ TEST(CpuLaunch, PipelineFetchesAheadInOrder) {
             steps(n > 0, [&](int j, int stage) { note('a', j, stage); });
             steps([&](int j, int stage) { note('b', j, stage); });
           });
-      const char* want[] = {"", "f0.0 a0.0 ", "f0.0 f1.1 a0.0 b1.1 ", "f0.0 f1.1 f2.2 a0.0 b1.1 b2.2 "};
+      const char* want[] = {"", "f0.0 a0.0 ", "f0.0 f1.1 a0.0 b1.1 ",
+                            "f0.0 f1.1 f2.2 a0.0 b1.1 b2.2 "};
       if (n <= 3) {
         EXPECT_EQ(log, want[n]);
       } else {
-        EXPECT_EQ(log,
-                  "f0.0 f1.1 f2.2 a0.0 f3.0 b1.1 f4.1 b2.2 f5.2 b3.0 f6.0 b4.1 b5.2 b6.0 ");
+        EXPECT_EQ(log, "f0.0 f1.1 f2.2 a0.0 f3.0 b1.1 f4.1 b2.2 f5.2 b3.0 f6.0 b4.1 b5.2 b6.0 ");
       }
     }
   });

@@ -1,4 +1,5 @@
-// Layouts are bijections, their slices agree with them, and vectors of registers are vectors of columns.
+// Layouts are bijections, their slices agree with them, and vectors of registers are vectors of
+// columns.
 #include "tile/layout.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,8 @@ void expect_vectors() {
     }
 }
 
-// Register i of the tile meets register row_reg(i) of its row slice at the same row, and likewise down.
+// Register i of the tile meets register row_reg(i) of its row slice at the same row, and likewise
+// down.
 template <class L>
 void expect_slices() {
   using R = typename L::Row;

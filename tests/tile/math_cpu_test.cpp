@@ -30,7 +30,8 @@ double worst(Function f, Reference want, float low, float high, double floor = k
   return worst;
 }
 // The same over magnitudes from 2^low to 2^high.
-double worst_over_exponents(Function f, Reference want, float low, float high, double floor = kTiny) {
+double worst_over_exponents(Function f, Reference want, float low, float high,
+                            double floor = kTiny) {
   return worst([&](float e) { return f(std::exp2(e)); },
                [&](double e) { return want(std::exp2(static_cast<float>(e))); }, low, high, floor);
 }
@@ -114,16 +115,17 @@ TEST(CpuMath, Tanh) {
 TEST(CpuMath, SigmoidAndSilu) {
   auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
   EXPECT_LT(worst([](float x) { return sigmoid(x); }, logistic, -86, 90), 4e-7);
-  EXPECT_LT(worst([](float x) { return silu(x); }, [&](double x) { return x * logistic(x); }, -86, 90),
-            4e-7);
+  EXPECT_LT(
+      worst([](float x) { return silu(x); }, [&](double x) { return x * logistic(x); }, -86, 90),
+      4e-7);
   EXPECT_EQ(silu(-200.f), 0.f);
   EXPECT_EQ(sigmoid(-kInf), 0.f);
   EXPECT_EQ(sigmoid(kInf), 1.f);
 }
 
 TEST(CpuMath, RootsAndExtrema) {
-  EXPECT_LT(worst_over_exponents([](float x) { return sqrt(x); }, [](double x) { return std::sqrt(x); },
-                                 -125, 127),
+  EXPECT_LT(worst_over_exponents([](float x) { return sqrt(x); },
+                                 [](double x) { return std::sqrt(x); }, -125, 127),
             1e-7);
   EXPECT_LT(worst_over_exponents([](float x) { return rsqrt(x); },
                                  [](double x) { return 1 / std::sqrt(x); }, -125, 127),

@@ -98,8 +98,7 @@ TYPED_TEST(CpuMemory, BlocksAreClippedToTheTensor) {
             const float want = inside ? to_float(*x.at(1, r0 + r, c0 + c)) : 0.f;
             ASSERT_EQ(kept.v[r * 32 + c], want);
             if (inside) {
-              ASSERT_EQ(to_float(*out.at(1, r0 + r, c0 + c)),
-                        to_float(from_float<T>(want * 2.f)));
+              ASSERT_EQ(to_float(*out.at(1, r0 + r, c0 + c)), to_float(from_float<T>(want * 2.f)));
             }
           }
         int written = 0;

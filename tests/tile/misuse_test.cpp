@@ -11,9 +11,10 @@ namespace {
 
 // What the compiler says about a kernel body; empty if it compiles.
 std::string complaints_about(const std::string& body) {
-  const auto file = std::filesystem::temp_directory_path() /
-                    ("cria_misuse_" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) +
-                     "_" + std::to_string(std::hash<std::string>{}(body)) + ".cpp");
+  const auto file =
+      std::filesystem::temp_directory_path() /
+      ("cria_misuse_" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) + "_" +
+       std::to_string(std::hash<std::string>{}(body)) + ".cpp");
   std::ofstream(file) << R"(#define CRIA_TARGET_CPU 1
 #include "base/tensor.h"
 #include "tile/target.h"
@@ -54,8 +55,9 @@ void expect_sentence(const std::string& body, const std::string& sentence) {
 }
 
 TEST(Misuse, TheFrameItselfCompiles) {
-  EXPECT_EQ(complaints_about("auto i = p.arange(shape<128>); p.store(a.y.data, i, p.load(a.x.data, i));"),
-            "");
+  EXPECT_EQ(
+      complaints_about("auto i = p.arange(shape<128>); p.store(a.y.data, i, p.load(a.x.data, i));"),
+      "");
 }
 
 TEST(Misuse, LayoutsThatDiffer) {

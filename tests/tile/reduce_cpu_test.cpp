@@ -21,7 +21,9 @@ void expect_reductions(int rows, int cols) {
     auto i = column(p.arange(shape<Rows>)), k = row(p.arange(shape<Cols>));
     auto lazy = p.load(x.data(), i * Cols + k, i < rows && k < cols) * 2.f;
     auto eager = p.keep(lazy);
-    auto value = [&](int r, int c) { return r < rows && c < cols ? double{x[r * Cols + c]} * 2 : 0.0; };
+    auto value = [&](int r, int c) {
+      return r < rows && c < cols ? double{x[r * Cols + c]} * 2 : 0.0;
+    };
     double sum = 0, top = -1e300;
     std::vector<double> row_sum(Rows), row_top(Rows, -1e300), col_sum(Cols), col_top(Cols, -1e300);
     for (int r = 0; r < Rows; ++r)

@@ -1,5 +1,5 @@
-// Rounding arrays of floats to a memory type. g++ 12 does not vectorise to the conversion instructions
-// of f16, so they are called by name; everything else is a plain loop.
+// Rounding arrays of floats to a memory type. g++ 12 does not vectorise to the conversion
+// instructions of f16, so they are called by name; everything else is a plain loop.
 #pragma once
 
 #include "base/dtype.h"
@@ -27,8 +27,8 @@ CRIA_FN void narrow_array(const float* from, T* to, int n) {
     for (; i + 8 <= n; i += 8) {
       const __m256 x = _mm256_loadu_ps(from + i);
       const __m256i wide_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
-      const __m128i nan = _mm_packs_epi32(_mm256_castsi256_si128(wide_nan),
-                                          _mm256_extracti128_si256(wide_nan, 1));
+      const __m128i nan =
+          _mm_packs_epi32(_mm256_castsi256_si128(wide_nan), _mm256_extracti128_si256(wide_nan, 1));
       const __m128i half = _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
                        _mm_blendv_epi8(half, _mm_set1_epi16(0x7fff), nan));

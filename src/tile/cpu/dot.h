@@ -1,4 +1,5 @@
-// acc += A B in blocks of registers: each row of the block broadcasts its element of A to vectors of B.
+// acc += A B in blocks of registers: each row of the block broadcasts its element of A to vectors
+// of B.
 #pragma once
 
 #include "tile/cpu/shared.h"
@@ -42,8 +43,8 @@ CRIA_FN void dot_block(float* acc, int64_t acc_ld, const float* a, int64_t a_str
 
 // All rows of a panel of columns.
 template <int Vectors, int Lanes>
-inline void dot_panel(float* acc, int64_t acc_ld, const Matrix& a, const float* b, int64_t b_ld, int k,
-                      bool overwrite) {
+inline void dot_panel(float* acc, int64_t acc_ld, const Matrix& a, const float* b, int64_t b_ld,
+                      int k, bool overwrite) {
   int i = 0;
   auto block = [&](auto rows) {
     dot_block<rows.value, Vectors, Lanes>(acc + i * acc_ld, acc_ld, a.data + i * a.stride, a.stride,
@@ -56,7 +57,8 @@ inline void dot_panel(float* acc, int64_t acc_ld, const Matrix& a, const float* 
   if (i < a.outer) block(std::integral_constant<int, 1>{});
 }
 
-// acc (row-major, N columns) += or = a b; b has N columns, rows of a beyond its valid ones count as zero.
+// acc (row-major, N columns) += or = a b; b has N columns, rows of a beyond its valid ones count as
+// zero.
 template <int M, int N>
 CRIA_FN void multiply(float* acc, const Matrix& a, const Matrix& b, bool overwrite) {
   static_assert(N % 8 == 0, "dot: columns come in groups of 8");

@@ -1,6 +1,6 @@
-// Elementwise expressions. An operation is lazy when one of its operands is, and none is a full eager
-// tile; lazy nodes hold everything but memory by value, so no later assignment can change them.
-// An operation with a full eager tile, or on slices alone, is computed at once.
+// Elementwise expressions. An operation is lazy when one of its operands is, and none is a full
+// eager tile; lazy nodes hold everything but memory by value, so no later assignment can change
+// them. An operation with a full eager tile, or on slices alone, is computed at once.
 #pragma once
 
 #include <tuple>
@@ -20,11 +20,21 @@ inline constexpr bool is_tile = Expression<X>;
 template <class X>
 inline constexpr bool is_lazy = is_tile<X> && !is_eager<X>;
 // Slices have no slices of their own.
+template <class L>
+concept Sliced = requires {
+  typename L::Row;
+};
 template <class X>
-inline constexpr bool is_full = is_eager<X> && requires { typename X::Layout::Row; };
+inline constexpr bool is_full = false;
+template <class E, Sliced L>
+inline constexpr bool is_full<Tile<E, L>> = true;
 
-// Elements base[r * row_stride + c * col_stride] where the mask holds, `other` elsewhere. A load of one row
-// or column answers for every row or column of the tile it meets.
+// An operand that meets A: a tile, or a number if A is a tile.
+template <class B, class A>
+concept Meets = is_tile<A> || is_tile<B>;
+
+// Elements base[r * row_stride + c * col_stride] where the mask holds, `other` elsewhere. A load of
+// one row or column answers for every row or column of the tile it meets.
 template <class T, class L, bool Unit>
 struct Load {
   using Element = Loaded<T>;
@@ -36,7 +46,9 @@ struct Load {
 
   CRIA_FN const T* address(int r, int c) const {
     return base + (L::rows == 1 ? 0 : r * row_stride) +
-           (L::cols == 1 ? 0 : Unit ? c : c * col_stride);
+           (L::cols == 1 ? 0
+            : Unit       ? c
+                         : c * col_stride);
   }
   CRIA_FN Element value(int r, int c) const { return widen(*address(r, c)); }
   template <Region R>
@@ -53,14 +65,18 @@ struct Load {
 
 CRIA_FN int clip(int n, int most) { return n < 0 ? 0 : min_of(n, most); }
 // Of an axis of `extent` elements; one element that counts for a whole axis has no end.
-CRIA_FN int valid_of(int n, int extent) { return extent == 1 && n > 0 ? INT32_MAX : clip(n, extent); }
+CRIA_FN int valid_of(int n, int extent) {
+  return extent == 1 && n > 0 ? INT32_MAX : clip(n, extent);
+}
 
 template <class L, class T, class Off>
 CRIA_FN auto load_node(const T* base, Off off, Mask mask, Loaded<T> other) {
-  static_assert(Off::rows == L::rows && Off::cols == L::cols, "load: offsets and layout differ in shape");
+  static_assert(Off::rows == L::rows && Off::cols == L::cols,
+                "load: offsets and layout differ in shape");
   const int rows = valid_of(mask.rows, L::rows), cols = valid_of(mask.cols, L::cols);
   const T* origin = rows > 0 && cols > 0 ? base + off(0, 0) : base;
-  return Load<T, L, Off::unit>{origin, off(1, 0) - off(0, 0), off(0, 1) - off(0, 0), rows, cols, other};
+  return Load<T, L, Off::unit>{origin, off(1, 0) - off(0, 0), off(0, 1) - off(0, 0), rows, cols,
+                               other};
 }
 
 // base[index] where the mask holds, `other` elsewhere.
@@ -98,8 +114,8 @@ struct Constant {
   CRIA_FN Extent extent() const { return {}; }
 };
 
-// f applied to the elements of all operands. Args are held types: values in lazy nodes, references in
-// one that is evaluated at once.
+// f applied to the elements of all operands. Args are held types: values in lazy nodes, references
+// in one that is evaluated at once.
 template <class F, class L, class... Args>
 struct Map {
   using Layout = L;
@@ -109,9 +125,8 @@ struct Map {
   template <Region R>
   CRIA_FN auto at(int r, int c) const {
     return std::apply(
-        [&](const auto&... x) __attribute__((always_inline)) {
-          return f(x.template at<R>(r, c)...);
-        },
+        [&](const auto&... x)
+            __attribute__((always_inline)) { return f(x.template at<R>(r, c)...); },
         args);
   }
   using Element = decltype(std::declval<const F&>()(
@@ -198,11 +213,10 @@ CRIA_FN void update(Tile<E, L>& t, F f, const X&... x) {
   evaluate(Map<F, L, const Tile<E, L>&, decltype(refer(x))...>{f, {t, refer(x)...}}, t.v);
 }
 
-#define CRIA_TILE_OPERATOR(op)                                             \
-  template <class A, class B>                                              \
-    requires(is_tile<A> || is_tile<B>)                                     \
-  CRIA_FN auto operator op(const A& a, const B& b) {                       \
-    return map([](auto x, auto y) { return x op y; }, a, b);               \
+#define CRIA_TILE_OPERATOR(op)                               \
+  template <class A, Meets<A> B>                             \
+  CRIA_FN auto operator op(const A& a, const B& b) {         \
+    return map([](auto x, auto y) { return x op y; }, a, b); \
   }
 CRIA_TILE_OPERATOR(+)
 CRIA_TILE_OPERATOR(-)
@@ -219,13 +233,13 @@ CRIA_TILE_OPERATOR(||)
 #undef CRIA_TILE_OPERATOR
 
 #define CRIA_TILE_ASSIGN(op)                                                                    \
-  template <class A, class B>                                                                   \
-    requires(is_tile<A>)                                                                        \
+  template <Expression A, class B>                                                              \
   CRIA_FN A& operator op##=(A& a, const B& b) {                                                 \
     static_assert(is_eager<A>,                                                                  \
                   "a lazy expression cannot change: make it a tile first, auto t = p.keep(x)"); \
     using E = typename A::Element;                                                              \
-    update(a, [](E x, auto y) { return static_cast<E>(x op y); }, b);                           \
+    update(                                                                                     \
+        a, [](E x, auto y) { return static_cast<E>(x op y); }, b);                              \
     return a;                                                                                   \
   }
 CRIA_TILE_ASSIGN(+)
@@ -239,10 +253,10 @@ CRIA_FN auto operator-(const A& a) {
   return map([](auto x) { return -x; }, a);
 }
 
-#define CRIA_TILE_FUNCTION(name)                               \
-  template <Expression A>                                      \
-  CRIA_FN auto name(const A& a) {                              \
-    return map([](float x) { return name(x); }, a);            \
+#define CRIA_TILE_FUNCTION(name)                    \
+  template <Expression A>                           \
+  CRIA_FN auto name(const A& a) {                   \
+    return map([](float x) { return name(x); }, a); \
   }
 CRIA_TILE_FUNCTION(abs)
 CRIA_TILE_FUNCTION(exp)
@@ -258,18 +272,15 @@ CRIA_TILE_FUNCTION(sigmoid)
 CRIA_TILE_FUNCTION(silu)
 #undef CRIA_TILE_FUNCTION
 
-template <class A, class B>
-  requires(is_tile<A> || is_tile<B>)
+template <class A, Meets<A> B>
 CRIA_FN auto max(const A& a, const B& b) {
   return map([](float x, float y) { return max(x, y); }, a, b);
 }
-template <class A, class B>
-  requires(is_tile<A> || is_tile<B>)
+template <class A, Meets<A> B>
 CRIA_FN auto min(const A& a, const B& b) {
   return map([](float x, float y) { return min(x, y); }, a, b);
 }
-template <class C, class A, class B>
-  requires(is_tile<C>)
+template <Expression C, class A, class B>
 CRIA_FN auto where(const C& c, const A& a, const B& b) {
   return map([](bool q, auto x, auto y) { return q ? x : y; }, c, a, b);
 }

@@ -1,5 +1,6 @@
-// From a kernel struct to running programs on the cores of an executor: runtime's ThreadPool, or anything
-// with run(tasks, f(task, worker)), parallel(f(worker, workers)), barrier() and scratch(worker, bytes).
+// From a kernel struct to running programs on the cores of an executor: runtime's ThreadPool, or
+// anything with run(tasks, f(task, worker)), parallel(f(worker, workers)), barrier() and
+// scratch(worker, bytes).
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,8 @@ void launch(Executor& executor, const typename K::Args& args) {
     executor.run((programs + batch - 1) / batch, [&](int64_t task, int worker) {
       std::byte* scratch = executor.scratch(worker, scratch_bytes<K>());
       const int64_t end = std::min(programs, (task + 1) * batch);
-      for (int64_t i = task * batch; i < end; ++i) run_program<Program<K>, K>(args, state, i, scratch);
+      for (int64_t i = task * batch; i < end; ++i)
+        run_program<Program<K>, K>(args, state, i, scratch);
       stream_fence();
     });
   }

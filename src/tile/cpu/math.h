@@ -1,6 +1,7 @@
-// Scalar functions on the CPU, branch-free so that g++ vectorises loops over them (libm's it does not).
-// Relative errors are a few ulp of fp32; subnormal arguments and results count as zero, as in a GPU's
-// fast forms. Infinities and NaN behave as in libm. Polynomials are minimax fits of relative error.
+// Scalar functions on the CPU, branch-free so that g++ vectorises loops over them (libm's it does
+// not). Relative errors are a few ulp of fp32; subnormal arguments and results count as zero, as in
+// a GPU's fast forms. Infinities and NaN behave as in libm. Polynomials are minimax fits of
+// relative error.
 #pragma once
 
 #include <bit>
@@ -30,7 +31,8 @@ CRIA_FN float rsqrt(float x) { return 1.f / __builtin_sqrtf(x); }
 // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits of the sum.
 inline constexpr float kRound = 12582912.f;
 
-// y * 2^(n-1) for the integer n that `rounded` = n + kRound holds; n = -126 gives 0, n = 129 infinity.
+// y * 2^(n-1) for the integer n that `rounded` = n + kRound holds; n = -126 gives 0, n = 129
+// infinity.
 CRIA_FN float scale_half(float y, float rounded) {
   return y * float_of((bits_of(rounded) << 23) + (126u << 23));
 }
@@ -134,8 +136,7 @@ CRIA_FN float sine_of(Quarter t) {
   const float s = t.r * t.r;
   const float sine = ((-1.9515218e-4f * s + 8.33216e-3f) * s - 1.6666655e-1f) * s * t.r + t.r;
   const float cosine =
-      ((2.4433082e-5f * s - 1.3887315e-3f) * s + 4.1666646e-2f) * s * s -
-      0.5f * s + 1.f;
+      ((2.4433082e-5f * s - 1.3887315e-3f) * s + 4.1666646e-2f) * s * s - 0.5f * s + 1.f;
   const float y = (t.q & 1u) ? cosine : sine;
   return float_of(bits_of(y) ^ ((t.q & 2u) << 30));
 }

@@ -22,10 +22,11 @@ void ends_of(int n, F f, Skip skip) {
 
 }  // namespace
 
-void print_tile(const char* name, const int (&program)[3], const float* values, int rows, int cols) {
-  std::string text = "program (" + std::to_string(program[0]) + "," + std::to_string(program[1]) + "," +
-                     std::to_string(program[2]) + ") " + name + " " + std::to_string(rows) + " x " +
-                     std::to_string(cols) + "\n";
+void print_tile(const char* name, const int (&program)[3], const float* values, int rows,
+                int cols) {
+  std::string text = "program (" + std::to_string(program[0]) + "," + std::to_string(program[1]) +
+                     "," + std::to_string(program[2]) + ") " + name + " " + std::to_string(rows) +
+                     " x " + std::to_string(cols) + "\n";
   ends_of(
       rows,
       [&](int r) {

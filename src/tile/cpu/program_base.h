@@ -1,10 +1,8 @@
-// The program object a kernel body is written against: one program runs a whole tile sequentially on
-// one core. The CPU target is this class with a probe that does nothing, the trace target with one that
-// records every access. Every operation that touches memory knows the kernel's line it was called from.
+// The program object a kernel body is written against: one program runs a whole tile sequentially
+// on one core. The CPU target is this class with a probe that does nothing, the trace target with
+// one that records every access. Every operation that touches memory knows the kernel's line it was
+// called from.
 #pragma once
-
-#include <cstddef>
-#include <new>
 
 #include "base/tensor.h"
 #include "tile/cpu/dot.h"
@@ -12,6 +10,7 @@
 #include "tile/cpu/print.h"
 #include "tile/cpu/probe.h"
 #include "tile/cpu/reduce.h"
+#include "tile/cpu/run.h"
 #include "tile/cpu/shared.h"
 #include "tile/cpu/store.h"
 #include "tile/kernel.h"
@@ -19,30 +18,14 @@
 namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
-// What a launch tells all its programs.
-struct LaunchState {
-  Grid programs;
-  void (*barrier)(void* context) = nullptr;  // grid-wide; null where programs run one after the other
-  void* context = nullptr;
+template <class X>
+concept AffineOffsets = requires {
+  X::unit;
 };
-
-// Bytes of a kernel's shared tiles, and floats in room for the largest of them.
-template <class K>
-constexpr size_t shared_bytes() {
-  if constexpr (requires { typename K::Shared; })
-    return (sizeof(typename K::Shared) + 63) / 64 * 64;
-  else
-    return 0;
-}
-template <class K>
-constexpr size_t spare_floats() {
-  return shared_bytes<K>() / sizeof(float);
-}
-
 template <class X>
-concept AffineOffsets = requires { X::unit; };
-template <class X>
-concept TileLayout = requires { X::regs; };
+concept TileLayout = requires {
+  X::regs;
+};
 
 template <class K, class Probe>
 class ProgramBase {
@@ -127,8 +110,9 @@ class ProgramBase {
   template <class T, AffineOffsets Off, Expression X>
   CRIA_FN void store(T* base, Off off, const X& x, Mask mask = {}, Source at = Source::current()) {
     using L = typename X::Layout;
-    static_assert(!std::is_const_v<T>,
-                  "store: this operand is only read: declare it Tensor<T>, without const, to write it");
+    static_assert(
+        !std::is_const_v<T>,
+        "store: this operand is only read: declare it Tensor<T>, without const, to write it");
     probe_.store(L{}, base, off, mask, at);
     store_node(base, off, x, mask, streams(L::rows * L::cols * int64_t{sizeof(T)}));
   }
@@ -136,13 +120,13 @@ class ProgramBase {
   CRIA_FN void store(Tensor<T> t, const X& x, int r0, int c0, int batch = 0,
                      Source at = Source::current()) {
     using L = typename X::Layout;
-    store(t.matrix(batch), block_at<L::rows, L::cols>(r0, c0, t.ld), x,
-          inside(t, r0, c0), at);
+    store(t.matrix(batch), block_at<L::rows, L::cols>(r0, c0, t.ld), x, inside(t, r0, c0), at);
   }
   template <class T>
   CRIA_FN void store(T* to, float x, Source at = Source::current()) {
-    static_assert(!std::is_const_v<T>,
-                  "store: this operand is only read: declare it Tensor<T>, without const, to write it");
+    static_assert(
+        !std::is_const_v<T>,
+        "store: this operand is only read: declare it Tensor<T>, without const, to write it");
     probe_.store_scalar(to, at);
     *to = narrow<T>(x);
   }
@@ -151,21 +135,24 @@ class ProgramBase {
   CRIA_FN auto gather(const T* base, const I& index, Mask mask = {}, Loaded<T> other = 0,
                       Source at = Source::current()) {
     using L = typename I::Layout;
-    static_assert(std::is_same_v<typename I::Element, int32_t>, "gather: the index tile holds int32_t");
+    static_assert(std::is_same_v<typename I::Element, int32_t>,
+                  "gather: the index tile holds int32_t");
     probe_.gather(base, index, mask, at);
-    return probe_.watch(Gather<T, I>{base, index, clip(mask.rows, L::rows), clip(mask.cols, L::cols), other},
-                        at);
+    return probe_.watch(
+        Gather<T, I>{base, index, clip(mask.rows, L::rows), clip(mask.cols, L::cols), other}, at);
   }
   template <class T, Expression I, Expression X>
   CRIA_FN void scatter(T* base, const I& index, const X& x, Mask mask = {},
                        Source at = Source::current()) {
     using L = typename I::Layout;
-    static_assert(std::is_same_v<L, typename X::Layout>, "scatter: index and values differ in layout");
+    static_assert(std::is_same_v<L, typename X::Layout>,
+                  "scatter: index and values differ in layout");
     probe_.scatter(base, index, mask, at);
     const int rows = clip(mask.rows, L::rows), cols = clip(mask.cols, L::cols);
     for (int r = 0; r < rows; ++r)
       for (int c = 0; c < cols; ++c)
-        base[index.template at<Region::kEdge>(r, c)] = narrow<T>(x.template at<Region::kEdge>(r, c));
+        base[index.template at<Region::kEdge>(r, c)] =
+            narrow<T>(x.template at<Region::kEdge>(r, c));
   }
 
   // ---- new tiles
@@ -201,7 +188,7 @@ class ProgramBase {
   // ---- reductions
   template <Expression X>
   CRIA_FN float sum(const X& x, Source at = Source::current()) {
-    static_assert(requires { typename X::Layout::Row; },
+    static_assert(Sliced<typename X::Layout>,
                   "sum: reduce the tile itself: a GPU holds a row or column of it several times");
     probe_.reduce(typename X::Layout{}, at);
     return reduce_all(x, Add{});
@@ -331,8 +318,8 @@ class ProgramBase {
                           Source at = Source::current()) {
     using L = typename X::Layout;
     probe_.store_tile(L{}, t, batch, r0, c0, staging, at);
-    store_node(t.matrix(batch), block_at<L::rows, L::cols>(r0, c0, t.ld), x,
-               inside(t, r0, c0), false);
+    store_node(t.matrix(batch), block_at<L::rows, L::cols>(r0, c0, t.ld), x, inside(t, r0, c0),
+               false);
   }
 
   // ---- persistence
@@ -382,7 +369,8 @@ class ProgramBase {
   }
   template <class T, int R, int C>
   static CRIA_FN void require_filled(View<T, R, C> v) {
-    require(v.stage->form != Form::kEmpty, "a shared tile was used before any fetch or write filled it");
+    require(v.stage->form != Form::kEmpty,
+            "a shared tile was used before any fetch or write filled it");
   }
   template <class V>
   static CRIA_FN void require_filled(Transposed<V> v) {
@@ -392,7 +380,8 @@ class ProgramBase {
   static CRIA_FN void require_filled(const Operand<T, L>&) {}
 
   template <class L, class A, class B>
-  CRIA_FN void multiply_operands(Tile<float, L>& acc, const A& a, const B& b, bool overwrite, Source at) {
+  CRIA_FN void multiply_operands(Tile<float, L>& acc, const A& a, const B& b, bool overwrite,
+                                 Source at) {
     static_assert(A::rows == L::rows && A::cols == B::rows && B::cols == L::cols,
                   "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
     require_filled(a);
@@ -407,23 +396,6 @@ class ProgramBase {
   float* spare_;
   [[no_unique_address]] Probe probe_;
 };
-
-// Scratch memory of one program: its shared tiles, then room for two operands of dot.
-template <class K>
-constexpr size_t scratch_bytes() {
-  return shared_bytes<K>() + 2 * spare_floats<K>() * sizeof(float);
-}
-
-// Runs one program in `scratch`, aligned to 64 bytes.
-template <class P, class K, class... Probe>
-CRIA_FN void run_program(const typename K::Args& args, const LaunchState& state, int64_t index,
-                         std::byte* scratch, const Probe&... probe) {
-  P p(state, index, reinterpret_cast<float*>(scratch + shared_bytes<K>()), probe...);
-  if constexpr (requires { typename K::Shared; })
-    K::run(p, args, *new (scratch) typename K::Shared);
-  else
-    K::run(p, args);
-}
 
 }  // namespace CRIA_HOST_TARGET
 }  // namespace cria::tile

@@ -1,5 +1,5 @@
-// Reductions. g++ does not reorder float sums, so the order is spelled out: several independent vectors of
-// partial results, then one fold.
+// Reductions. g++ does not reorder float sums, so the order is spelled out: several independent
+// vectors of partial results, then one fold.
 #pragma once
 
 #include "tile/cpu/expr.h"
@@ -24,7 +24,8 @@ struct Max {
   }
 };
 
-// Partial results of a reduction: as many on every instruction set, so that sums agree between them.
+// Partial results of a reduction: as many on every instruction set, so that sums agree between
+// them.
 inline constexpr int kPartials = 64;
 
 template <class Op>
@@ -38,7 +39,8 @@ CRIA_FN float reduce_array(const float* x, int n, Op op) {
     for (; i + kPartials <= n; i += kPartials)
       for (int k = 0; k < kVectors; ++k)
         acc[k] = op(load_vector<kLanes>(x + i + k * kLanes), acc[k]);
-    for (int k = 0; i + kLanes <= n; ++k, i += kLanes) acc[k] = op(load_vector<kLanes>(x + i), acc[k]);
+    for (int k = 0; i + kLanes <= n; ++k, i += kLanes)
+      acc[k] = op(load_vector<kLanes>(x + i), acc[k]);
     for (int half = kVectors / 2; half > 0; half /= 2)
       for (int k = 0; k < half; ++k) acc[k] = op(acc[k], acc[k + half]);
     result = fold<kLanes>(acc[0], op);
@@ -49,7 +51,8 @@ CRIA_FN float reduce_array(const float* x, int n, Op op) {
 
 // Adds row r of an expression to kPartials partial results; inner loops the compiler vectorises.
 template <class Op, class X>
-CRIA_FN void accumulate_row(const X& x, const Extent& extent, int r, Op op, float (&partial)[kPartials]) {
+CRIA_FN void accumulate_row(const X& x, const Extent& extent, int r, Op op,
+                            float (&partial)[kPartials]) {
   each_run(extent, r, X::Layout::cols, [&](auto region, int begin, int end) {
     constexpr Region R = decltype(region)::value;
     for (; begin + kPartials <= end; begin += kPartials) {

@@ -1,6 +1,6 @@
-// Shared tiles on the CPU. A fetched tile stays where it is: its stage remembers the block of the tensor,
-// and dot converts or transposes it on first use. A tile written by the program holds floats that are
-// rounded to T. The stages live in the worker's scratch memory.
+// Shared tiles on the CPU. A fetched tile stays where it is: its stage remembers the block of the
+// tensor, and dot converts or transposes it on first use. A tile written by the program holds
+// floats that are rounded to T. The stages live in the worker's scratch memory.
 #pragma once
 
 #include "base/error.h"
@@ -11,8 +11,8 @@
 namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
-// What a stage's array holds: nothing; nothing yet of a fetched block; that block as floats, row-major
-// or transposed; a tile written by the program.
+// What a stage's array holds: nothing; nothing yet of a fetched block; that block as floats,
+// row-major or transposed; a tile written by the program.
 enum class Form : uint8_t { kEmpty, kFetched, kPlain, kTransposed, kWritten };
 
 template <class T, int Rows, int Cols>
@@ -51,7 +51,8 @@ struct SharedTile {
   CRIA_FN View<T, Rows, Cols> operator[](int i) const { return {&stages[i]}; }
 };
 
-// One operand of a product: element (i, k) at data[i * stride + k * step], for `outer` x `inner` of them.
+// One operand of a product: element (i, k) at data[i * stride + k * step], for `outer` x `inner` of
+// them.
 struct Matrix {
   const float* data;
   int64_t stride, step;

@@ -1,5 +1,5 @@
-// Writing expressions to memory: never beyond the mask, and past the caches when a launch writes more
-// than they hold.
+// Writing expressions to memory: never beyond the mask, and past the caches when a launch writes
+// more than they hold.
 #pragma once
 
 #include "tile/cpu/convert.h"
@@ -28,7 +28,8 @@ CRIA_FN void narrow_run(T* to, const X& x, int r, int begin, int count) {
   }
 }
 
-// The same without reading the destination or keeping it in the caches, as far as it is whole lines.
+// The same without reading the destination or keeping it in the caches, as far as it is whole
+// lines.
 template <Region R, class T, class X>
 CRIA_FN void stream_run(T* to, const X& x, int r, int begin, int count) {
   constexpr int kPerLine = kLine / sizeof(T), kPiece = 8 * kPerLine;
@@ -49,7 +50,8 @@ CRIA_FN void stream_run(T* to, const X& x, int r, int begin, int count) {
 template <class T, class Off, class X>
 CRIA_FN void store_node(T* base, Off off, const X& x, Mask mask, bool stream) {
   using L = typename X::Layout;
-  static_assert(Off::rows == L::rows && Off::cols == L::cols, "store: offsets and tile differ in shape");
+  static_assert(Off::rows == L::rows && Off::cols == L::cols,
+                "store: offsets and tile differ in shape");
   const int rows = clip(mask.rows, L::rows), cols = clip(mask.cols, L::cols);
   const Extent extent = x.extent();
   if (cols == 0) return;

@@ -1,5 +1,5 @@
-// Tiles on the CPU. A program holds the whole tile: an eager tile is a row-major array, a lazy one an
-// expression over memory and small by-value slices (expr.h). Layouts only give shapes.
+// Tiles on the CPU. A program holds the whole tile: an eager tile is a row-major array, a lazy one
+// an expression over memory and small by-value slices (expr.h). Layouts only give shapes.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
-// How an element lies to the loads of an expression: inside all their masks, outside all of them, or
-// perhaps inside some. Loops over the inside test nothing.
+// How an element lies to the loads of an expression: inside all their masks, outside all of them,
+// or perhaps inside some. Loops over the inside test nothing.
 enum class Region { kInside, kEdge, kOutside };
 
 // The elements (r, c) inside all masks and those inside any.

@@ -1,5 +1,5 @@
-// Explicit float vectors for what g++ does not vectorise by itself: reductions, products, transposes
-// and stores that bypass the caches.
+// Explicit float vectors for what g++ does not vectorise by itself: reductions, products,
+// transposes and stores that bypass the caches.
 #pragma once
 
 #include <cstdint>

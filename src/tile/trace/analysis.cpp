@@ -22,8 +22,8 @@ AccessCounts count_global(const AccessRecord& r) {
   for (uint64_t a : r.address)
     if (a != AccessRecord::kInactive) active[lanes++] = a;
   if (!std::is_sorted(active, active + lanes)) std::sort(active, active + lanes);
-  uint64_t covered = 0;       // bytes below are counted
-  uint64_t next_sector = 0;   // sectors below are counted
+  uint64_t covered = 0;      // bytes below are counted
+  uint64_t next_sector = 0;  // sectors below are counted
   for (int i = 0; i < lanes; ++i) {
     const uint64_t begin = active[i], end = begin + r.bytes;
     if (end > covered) n.useful_bytes += static_cast<int64_t>(end - std::max(begin, covered));
@@ -39,13 +39,14 @@ AccessCounts count_global(const AccessRecord& r) {
 
 AccessCounts count_bulk(const AccessRecord& r) {
   AccessCounts n{.requests = 1};
-  for (int i = 0; i < r.rows; ++i) n.sectors += sectors_of(r.address[0] + i * r.row_stride, r.bytes);
+  for (int i = 0; i < r.rows; ++i)
+    n.sectors += sectors_of(r.address[0] + i * r.row_stride, r.bytes);
   n.useful_bytes = n.requested_bytes = int64_t{r.rows} * r.bytes;
   return n;
 }
 
-// Lanes pass in groups that together ask for at most 128 bytes. A group takes as many wavefronts as one
-// bank has distinct words to give.
+// Lanes pass in groups that together ask for at most 128 bytes. A group takes as many wavefronts as
+// one bank has distinct words to give.
 AccessCounts count_shared(const AccessRecord& r) {
   AccessCounts n{.requests = 1};
   const int group = std::min(AccessRecord::kLanes, kBanks * kBankBytes / r.bytes);
@@ -56,7 +57,8 @@ AccessCounts count_shared(const AccessRecord& r) {
       const uint64_t a = r.address[lane];
       if (a == AccessRecord::kInactive) continue;
       ++active;
-      for (uint64_t w = a / kBankBytes; w <= (a + r.bytes - 1) / kBankBytes; ++w) words[count++] = w;
+      for (uint64_t w = a / kBankBytes; w <= (a + r.bytes - 1) / kBankBytes; ++w)
+        words[count++] = w;
     }
     if (active == 0) continue;
     std::sort(words, words + count);
@@ -138,7 +140,8 @@ void Trace::check(const AccessRecord& r, uint64_t address, int bytes) const {
   const bool write = is_write(r.kind);
   const std::string what = name_of(r.kind);
   auto stop = [&](const std::string& text) { complain(text, r.program, r.file, r.line); };
-  if (r.operand < 0) stop("out of bounds: a " + what + " touches no operand: pass the tensor in Args::operands");
+  if (r.operand < 0)
+    stop("out of bounds: a " + what + " touches no operand: pass the tensor in Args::operands");
   const TracedOperand& t = operands()[r.operand];
   for (uint64_t a : {address, address + bytes - t.element_bytes}) {
     if (!OperandTable::contains(t, a))
@@ -150,7 +153,8 @@ void Trace::check(const AccessRecord& r, uint64_t address, int bytes) const {
          ": declare it Tensor<T>, without const, if it is an output");
   if (!is_bulk(r.kind) && address % bytes != 0)
     stop("misaligned: a " + what + " of " + std::to_string(bytes) + " bytes at " +
-         describe(r.operand, address) + ": offsets of vector accesses must be multiples of the vector");
+         describe(r.operand, address) +
+         ": offsets of vector accesses must be multiples of the vector");
 }
 
 std::string Trace::describe(int operand, uint64_t address) const {
@@ -166,8 +170,9 @@ std::string Trace::describe(int operand, uint64_t address) const {
 
 void Trace::complain(const std::string& what, int64_t program, const char* file, int line) const {
   fail("kernel " + kernel_ + ": " + what + "; program (" + std::to_string(program % grid_x_) + "," +
-       std::to_string(program / grid_x_ % grid_y_) + "," + std::to_string(program / grid_x_ / grid_y_) +
-       "), " + base_name(file) + ":" + std::to_string(line));
+       std::to_string(program / grid_x_ % grid_y_) + "," +
+       std::to_string(program / grid_x_ / grid_y_) + "), " + base_name(file) + ":" +
+       std::to_string(line));
 }
 
 std::vector<LineCounts> Trace::lines() const {

@@ -1,5 +1,6 @@
-// What a stream of requests costs: sectors, useful bytes, bank conflicts, footprint; per source line and
-// operand, and in total. Records are consumed as they come; only the first few are kept, if asked for.
+// What a stream of requests costs: sectors, useful bytes, bank conflicts, footprint; per source
+// line and operand, and in total. Records are consumed as they come; only the first few are kept,
+// if asked for.
 #pragma once
 
 #include <map>
@@ -26,11 +27,13 @@ struct AccessCounts {
   int64_t useful_bytes = 0;     // distinct bytes of each request, added up
   int64_t requested_bytes = 0;  // of all active lanes
   int64_t wavefronts = 0;
-  int64_t conflicts = 0;        // wavefronts beyond what the request's width needs
+  int64_t conflicts = 0;  // wavefronts beyond what the request's width needs
 
   AccessCounts& operator+=(const AccessCounts& other);
   double sectors_per_request() const { return requests ? double(sectors) / double(requests) : 0; }
-  double useful_bytes_per_sector() const { return sectors ? double(useful_bytes) / double(sectors) : 0; }
+  double useful_bytes_per_sector() const {
+    return sectors ? double(useful_bytes) / double(sectors) : 0;
+  }
 };
 
 // The counts of one request.
@@ -51,7 +54,8 @@ class Trace {
 
   // ---- filled by a traced launch
   void begin(std::string kernel, OperandTable operands, int64_t grid_x, int64_t grid_y);
-  // Checks, counts and perhaps keeps one request; throws Error for an access a kernel must not make.
+  // Checks, counts and perhaps keeps one request; throws Error for an access a kernel must not
+  // make.
   void add(const AccessRecord& record);
   const std::string& kernel() const { return kernel_; }
 
@@ -66,13 +70,14 @@ class Trace {
   int64_t unique_bytes_written() const;
   const std::vector<AccessRecord>& log() const { return log_; }
 
-  // The operand an access means: the one its base points into, else the one it touches, else the one
-  // it ran past.
+  // The operand an access means: the one its base points into, else the one it touches, else the
+  // one it ran past.
   int operand_of(uint64_t base, uint64_t address, bool write) const;
   // "operand x[0, 3, 64] (1 x 4 x 64)"; -1 for no operand.
   std::string describe(int operand, uint64_t address) const;
   // "kernel K: what; program (1,0,0), file.h:12": the end of every complaint.
-  [[noreturn]] void complain(const std::string& what, int64_t program, const char* file, int line) const;
+  [[noreturn]] void complain(const std::string& what, int64_t program, const char* file,
+                             int line) const;
 
  private:
   void check(const AccessRecord& record, uint64_t address, int bytes) const;

@@ -27,8 +27,8 @@ std::string kernel_name() {
   }
 }
 
-// Programs as one wave of a GPU would run them. A kernel with grid-wide barriers runs as one program that
-// takes all tiles, because programs here do not run at the same time.
+// Programs as one wave of a GPU would run them. A kernel with grid-wide barriers runs as one
+// program that takes all tiles, because programs here do not run at the same time.
 template <class K>
 Grid traced_grid(const typename K::Args& args, const TraceOptions& options) {
   Grid grid = K::grid(args);
@@ -52,19 +52,21 @@ void trace(const typename K::Args& args, Trace& trace) {
   typename K::Args moved = args;
   moved.operands([&](const char*, auto& t, auto...) {
     if (t.size() == 0) return;
-    t.data = reinterpret_cast<decltype(t.data)>(relocation.moved(reinterpret_cast<uint64_t>(t.data)));
+    t.data =
+        reinterpret_cast<decltype(t.data)>(relocation.moved(reinterpret_cast<uint64_t>(t.data)));
   });
   const TraceOptions& options = trace.options();
   const Grid grid = traced_grid<K>(args, options);
   trace.begin(kernel_name<K>(), operand_table(moved), grid.x, grid.y);
 
   constexpr bool hopper = K::traits.lowering == Lowering::kHopper;
-  Recording recording{trace, K::traits.threads, K::traits.lowering, hopper || operands_aligned(args)};
+  Recording recording{trace, K::traits.threads, K::traits.lowering,
+                      hopper || operands_aligned(args)};
   struct Free {
     void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
   };
-  const std::unique_ptr<std::byte[], Free> scratch(
-      new (std::align_val_t{64}) std::byte[scratch_bytes<K>() + 1]);
+  const std::unique_ptr<std::byte[], Free> scratch(new (std::align_val_t{64})
+                                                       std::byte[scratch_bytes<K>() + 1]);
   const LaunchState state{grid};
   const int64_t first = std::min(options.first_program, grid.programs());
   const int64_t count = std::min(options.program_limit, grid.programs() - first);

@@ -25,7 +25,8 @@ ElementIndex OperandTable::index_of(const TracedOperand& t, uint64_t address) {
   struct Digit {
     int count;
     int64_t stride, index;
-  } digits[] = {{t.batch / t.heads, t.batch_stride, 0}, {t.heads, t.head_stride, 0}, {t.rows, t.ld, 0}};
+  } digits[] = {
+      {t.batch / t.heads, t.batch_stride, 0}, {t.heads, t.head_stride, 0}, {t.rows, t.ld, 0}};
   Digit* order[] = {&digits[0], &digits[1], &digits[2]};
   std::sort(order, order + 3, [](const Digit* a, const Digit* b) { return a->stride > b->stride; });
   int64_t rest = floor_div(static_cast<int64_t>(address - t.begin), t.element_bytes);
@@ -40,7 +41,8 @@ ElementIndex OperandTable::index_of(const TracedOperand& t, uint64_t address) {
 bool OperandTable::contains(const TracedOperand& t, uint64_t address) {
   if (t.span() == 0 || address < t.begin) return false;
   const ElementIndex i = index_of(t, address);
-  return i.batch >= 0 && i.batch < t.batch && i.row >= 0 && i.row < t.rows && i.col >= 0 && i.col < t.cols;
+  return i.batch >= 0 && i.batch < t.batch && i.row >= 0 && i.row < t.rows && i.col >= 0 &&
+         i.col < t.cols;
 }
 
 int OperandTable::find(uint64_t address, bool for_writing) const {

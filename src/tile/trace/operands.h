@@ -1,5 +1,6 @@
-// The tensors a traced kernel may touch. Every access is looked up here: which element of which operand,
-// whether it lies inside, whether it may be written; and every byte touched is counted once.
+// The tensors a traced kernel may touch. Every access is looked up here: which element of which
+// operand, whether it lies inside, whether it may be written; and every byte touched is counted
+// once.
 #pragma once
 
 #include <cstdint>

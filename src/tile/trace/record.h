@@ -36,12 +36,12 @@ struct AccessRecord {
   static constexpr uint64_t kInactive = ~uint64_t{0};
 
   AccessKind kind;
-  int64_t program;   // x fastest
+  int64_t program;  // x fastest
   int warp;
   const char* file;  // of the kernel's line
   int line;
-  int operand;       // index into Trace::operands(), -1 for shared memory
-  int bytes;         // per lane, or per row of a bulk copy
+  int operand;  // index into Trace::operands(), -1 for shared memory
+  int bytes;    // per lane, or per row of a bulk copy
   uint64_t address[kLanes];
 
   // Bulk copies: `rows` runs of `bytes`, `row_stride` bytes apart, from address[0].

@@ -1,5 +1,5 @@
-// The probe of a traced program: derives every request from the layout maps the GPU uses, and checks that
-// what a lazy load or fetch refers to has not changed by the time it is used.
+// The probe of a traced program: derives every request from the layout maps the GPU uses, and
+// checks that what a lazy load or fetch refers to has not changed by the time it is used.
 #pragma once
 
 #include <cstring>
@@ -48,9 +48,10 @@ struct Watched {
     if (std::memcmp(&now, &(*before)[place], sizeof(now)) != 0) {
       const Trace& t = recording->trace;
       const auto address = reinterpret_cast<uint64_t>(node.address(r, c));
-      t.complain(t.describe(t.operand_of(address, address, false), address) +
-                     " was overwritten between its load and its use: wrap the loaded value in p.keep()",
-                 recording->program, source.file_name(), source.line());
+      t.complain(
+          t.describe(t.operand_of(address, address, false), address) +
+              " was overwritten between its load and its use: wrap the loaded value in p.keep()",
+          recording->program, source.file_name(), source.line());
     }
     return now;
   }
@@ -78,7 +79,8 @@ class Recorder {
   }
   template <class T>
   void store_scalar(const T* to, Source at) const {
-    global(AccessKind::kStore, 0, to, sizeof(T), at, [&](int lane) { return lane == 0 ? to : nullptr; });
+    global(AccessKind::kStore, 0, to, sizeof(T), at,
+           [&](int lane) { return lane == 0 ? to : nullptr; });
   }
   template <class T, class I>
   void gather(const T* base, const I& index, Mask mask, Source at) const {
@@ -144,10 +146,12 @@ class Recorder {
   void dot(L, const A& a, const B& b, Source at) const {
     check_unchanged(a, at);
     check_unchanged(b, at);
-    if (s_->lowering == Lowering::kAmpere) model_dot<L>(a, b, shared_load(at));  // wgmma reads by itself
+    if (s_->lowering == Lowering::kAmpere)
+      model_dot<L>(a, b, shared_load(at));  // wgmma reads by itself
   }
   template <class L, class T, class Staging>
-  void store_tile(L, const Tensor<T>& t, int batch, int r0, int c0, const Staging&, Source at) const {
+  void store_tile(L, const Tensor<T>& t, int batch, int r0, int c0, const Staging&,
+                  Source at) const {
     if (s_->lowering == Lowering::kHopper) {
       staged_stores<L>(at);
       bulk_copies<L::rows, L::cols, T>(AccessKind::kBulkStore, t, batch, r0, c0, 64, at);
@@ -170,7 +174,8 @@ class Recorder {
 
   // One request of a warp; address(lane) is null where the lane is inactive.
   template <class T, class Address>
-  void global(AccessKind kind, int warp, const T* base, int bytes, Source at, Address address) const {
+  void global(AccessKind kind, int warp, const T* base, int bytes, Source at,
+              Address address) const {
     AccessRecord r = record(kind, warp, -1, bytes, at);
     const T* first = nullptr;
     for (int lane = 0; lane < AccessRecord::kLanes; ++lane) {
@@ -194,7 +199,8 @@ class Recorder {
           if (mask(r, c, vec)) return base + off(r, c);
           if (mask(r, c))
             complain("a mask cuts a vector of " + std::to_string(vec) + " elements at column " +
-                         std::to_string(c) + " of the tile: vector accesses need bounds that are multiples of it",
+                         std::to_string(c) +
+                         " of the tile: vector accesses need bounds that are multiples of it",
                      at);
           return nullptr;
         });
@@ -226,7 +232,8 @@ class Recorder {
   auto shared_load(Source at) const { return shared_request(AccessKind::kSharedLoad, at); }
   auto shared_store(Source at) const { return shared_request(AccessKind::kSharedStore, at); }
 
-  // cp.async: threads take 16-byte chunks in turn; what lies outside the tensor is filled with zeros.
+  // cp.async: threads take 16-byte chunks in turn; what lies outside the tensor is filled with
+  // zeros.
   template <int R, int C, class T, class U>
   void async_copies(const Tensor<U>& t, int batch, int r0, int c0, Source at) const {
     using S = Swizzled<T, R>;
@@ -246,7 +253,8 @@ class Recorder {
         });
       }
   }
-  // Operands that do not allow 16-byte accesses: the same chunks, element by element through registers.
+  // Operands that do not allow 16-byte accesses: the same chunks, element by element through
+  // registers.
   template <int R, int C, class T, class U>
   void element_copies(const Tensor<U>& t, int batch, int r0, int c0, Source at) const {
     using S = Swizzled<T, R>;
@@ -305,8 +313,12 @@ class Recorder {
   // ---- fetched blocks must not change before their use
   template <class T, int R, int C, class U>
   void remember(View<T, R, C> v, const Tensor<U>& t, int batch, int r0, int c0) const {
-    Recording::Block b{nullptr, t.ld * static_cast<int64_t>(sizeof(T)), clip(t.rows - r0, R),
-                       clip(t.cols - c0, C) * static_cast<int>(sizeof(T)), -1, {}};
+    Recording::Block b{nullptr,
+                       t.ld * static_cast<int64_t>(sizeof(T)),
+                       clip(t.rows - r0, R),
+                       clip(t.cols - c0, C) * static_cast<int>(sizeof(T)),
+                       -1,
+                       {}};
     if (b.rows > 0 && b.bytes > 0) {
       b.from = reinterpret_cast<const unsigned char*>(t.at(batch, r0, c0));
       const auto address = reinterpret_cast<uint64_t>(b.from);
@@ -324,9 +336,10 @@ class Recorder {
     for (int r = 0; r < b.rows; ++r)
       for (int i = 0; i < b.bytes; ++i)
         if (b.from[r * b.stride + i] != b.copy[r * b.bytes + i])
-          complain(s_->trace.describe(b.operand, reinterpret_cast<uint64_t>(b.from + r * b.stride + i)) +
-                       " was overwritten between its fetch and its use: store after the last use",
-                   at);
+          complain(
+              s_->trace.describe(b.operand, reinterpret_cast<uint64_t>(b.from + r * b.stride + i)) +
+                  " was overwritten between its fetch and its use: store after the last use",
+              at);
   }
   template <class V>
   void check_unchanged(Transposed<V> v, Source at) const {

@@ -36,7 +36,8 @@ Relocation::Relocation(const OperandTable& operands) {
 
 uint64_t Relocation::moved(uint64_t begin) const {
   for (const Span& s : spans_)
-    if (begin >= s.begin && begin < s.end) return reinterpret_cast<uint64_t>(s.copy) + (begin - s.begin);
+    if (begin >= s.begin && begin < s.end)
+      return reinterpret_cast<uint64_t>(s.copy) + (begin - s.begin);
   return begin;
 }
 

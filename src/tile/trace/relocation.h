@@ -1,5 +1,5 @@
-// Traced kernels run on copies of their operands, each with unused memory around it: an access past the
-// end of one operand must not land in the next. Operands that overlap move together.
+// Traced kernels run on copies of their operands, each with unused memory around it: an access past
+// the end of one operand must not land in the next. Operands that overlap move together.
 #pragma once
 
 #include <cstddef>

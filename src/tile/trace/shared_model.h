@@ -1,6 +1,7 @@
-// Which shared-memory words a GPU program touches: the addresses of staged transposes, of reductions
-// across warps, of swizzled tiles and of the fragments dot reads from them, as in tile/cuda.
-// Every function calls request(warp, bytes, address(lane)) for each request; address < 0 is inactive.
+// Which shared-memory words a GPU program touches: the addresses of staged transposes, of
+// reductions across warps, of swizzled tiles and of the fragments dot reads from them, as in
+// tile/cuda. Every function calls request(warp, bytes, address(lane)) for each request; address < 0
+// is inactive.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,8 @@ void model_across_warps(int threads, int set, int values, Store store, Load load
       store(warp, 4, [&](int lane) -> int64_t { return lane == 0 ? (i * warps + warp) * 4 : -1; });
   for (int warp = 0; warp < warps; ++warp)
     for (int i = 0; i < values; ++i)
-      load(warp, 4, [&](int lane) -> int64_t { return (i * warps + warp / set * set + lane % set) * 4; });
+      load(warp, 4,
+           [&](int lane) -> int64_t { return (i * warps + warp / set * set + lane % set) * 4; });
 }
 
 // Partial columns of `slots` groups of threads meet in an array [slots][columns].
@@ -56,7 +58,8 @@ void model_columns(Store store, Load load) {
       for (int warp = 0; warp < L::threads / 32; ++warp)
         store(warp, 4, [&](int lane) -> int64_t {
           const int t = warp * 32 + lane;
-          return C::across >= 32 || lane < C::across ? (t / width * L::cols + C::col(t, i)) * 4 : -1;
+          return C::across >= 32 || lane < C::across ? (t / width * L::cols + C::col(t, i)) * 4
+                                                     : -1;
         });
     for (int i = 0; i < C::regs; ++i)
       for (int slot = 0; slot < slots; ++slot)
@@ -98,9 +101,8 @@ void model_b_fragment(Transposed<View<T, R, C>>, bool paired, int warp, int col0
                       Request request) {
   using S = Swizzled<T, R>;
   if (!paired) {
-    request(warp, 16, [&](int l) {
-      return S::chunk_offset(col0 + l % 8 + l / 16 * 8, kk * 2 + l / 8 % 2);
-    });
+    request(warp, 16,
+            [&](int l) { return S::chunk_offset(col0 + l % 8 + l / 16 * 8, kk * 2 + l / 8 % 2); });
   } else {
     for (int i = 0; i < 4; ++i)
       request(warp, 4, [&](int l) {
