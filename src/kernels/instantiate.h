@@ -1,5 +1,5 @@
-// Turns a kernel list into registry entries for the target of this translation unit, which the binding
-// header included before this one (kernels/bind/) has chosen.
+// Turns a kernel list into registry entries for the target of this translation unit, which the
+// binding header included before this one (kernels/bind/) has chosen.
 #pragma once
 
 #include "kernels/list.h"
@@ -15,17 +15,25 @@ struct VisitNothing {
 // What every kernel declares, with a sentence for what is missing.
 template <class K>
 constexpr void check_kernel() {
-  static_assert(requires { typename K::Element; typename K::Config; typename K::Args; },
-                "a kernel names its Element, its Config and its Args");
+  static_assert(
+      requires {
+        typename K::Element;
+        typename K::Config;
+        typename K::Args;
+      },
+      "a kernel names its Element, its Config and its Args");
   using Args = typename K::Args;
-  static_assert(requires { K::Config::name(); },
-                "a kernel's Config needs a static name(): tuning, benchmarks and errors call it by that");
-  static_assert(requires(Args a) { a.operands(VisitNothing{}); },
-                "a kernel's Args needs operands(visit), which calls visit(\"name\", tensor) for each tensor");
-  static_assert(requires(const Args& a) { a.dims(), a.cost(); },
-                "a kernel's Args needs dims() and cost()");
-  static_assert(requires(const Args& a) { Grid(K::grid(a)), K::traits.threads; },
-                "a kernel needs static Traits traits and Grid grid(const Args&)");
+  static_assert(
+      requires { K::Config::name(); },
+      "a kernel's Config needs a static name(): tuning, benchmarks and errors call it by that");
+  static_assert(
+      requires(Args a) { a.operands(VisitNothing{}); },
+      "a kernel's Args needs operands(visit), which calls visit(\"name\", tensor) for each tensor");
+  static_assert(
+      requires(const Args& a) { a.dims(), a.cost(); }, "a kernel's Args needs dims() and cost()");
+  static_assert(
+      requires(const Args& a) { Grid(K::grid(a)), K::traits.threads; },
+      "a kernel needs static Traits traits and Grid grid(const Args&)");
 }
 
 template <class K>

@@ -8,8 +8,8 @@ namespace cria {
 
 namespace {
 
-const KernelConfig& named_config(const Kernel& kernel, const KernelCall& call, std::string_view name,
-                                 int capability) {
+const KernelConfig& named_config(const Kernel& kernel, const KernelCall& call,
+                                 std::string_view name, int capability) {
   const KernelConfig& named = kernel.config(name);
   if (!named.fits(call.args, capability))
     fail(kernel.name + " cannot run " + to_string(call.dims) + " in configuration " + named.name +

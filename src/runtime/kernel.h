@@ -1,5 +1,6 @@
-// Kernels as values: what was compiled, for which type and target, in which configurations, and how to
-// run each. Filled once by the kernel translation units; everything that lists kernels reads this.
+// Kernels as values: what was compiled, for which type and target, in which configurations, and how
+// to run each. Filled once by the kernel translation units; everything that lists kernels reads
+// this.
 #pragma once
 
 #include <string>
@@ -21,11 +22,11 @@ inline Target target_of(Device device) {
 
 // What the compiler and the driver say about a compiled kernel; zeros where they say nothing.
 struct KernelResources {
-  int registers = 0;       // per thread at launch
-  int local_bytes = 0;     // per thread: spills and indexed arrays
-  int shared_bytes = 0;    // per program, static and dynamic
-  int threads = 0;         // per program
-  int blocks_per_core = 0; // resident programs per multiprocessor
+  int registers = 0;        // per thread at launch
+  int local_bytes = 0;      // per thread: spills and indexed arrays
+  int shared_bytes = 0;     // per program, static and dynamic
+  int threads = 0;          // per program
+  int blocks_per_core = 0;  // resident programs per multiprocessor
 };
 
 // One configuration of a kernel. `args` points to the kernel's Args struct throughout.

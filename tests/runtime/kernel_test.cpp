@@ -10,8 +10,7 @@ namespace {
 KernelConfig config(std::string name, bool fits = true) {
   return {std::move(name),
           fits ? [](const void*, int) { return true; } : [](const void*, int) { return false; },
-          [](void*, const void*) {},
-          [] { return KernelResources{}; }};
+          [](void*, const void*) {}, [] { return KernelResources{}; }};
 }
 
 void fill(KernelRegistry& registry) {
@@ -38,10 +37,16 @@ TEST(KernelRegistry, SaysWhatThereIsInstead) {
 
 TEST(KernelRegistry, NamesAreUnique) {
   KernelRegistry registry(fill);
-  expect_error([&] { registry.add({"scale", DType::f32, Target::cpu, {config("wide")}}); },
-               "two kernels are called scale (f32, cpu)");
-  expect_error([&] { registry.add({"shift", DType::f32, Target::cpu, {config("a"), config("a")}}); },
-               "shift has two configurations called a");
+  expect_error(
+      [&] {
+        registry.add({"scale", DType::f32, Target::cpu, {config("wide")}});
+      },
+      "two kernels are called scale (f32, cpu)");
+  expect_error(
+      [&] {
+        registry.add({"shift", DType::f32, Target::cpu, {config("a"), config("a")}});
+      },
+      "shift has two configurations called a");
 }
 
 TEST(KernelRegistry, KeepsThoseThatFitInOrder) {
@@ -52,7 +57,9 @@ TEST(KernelRegistry, KeepsThoseThatFitInOrder) {
 }
 
 // Registering fails for kernels or configurations of one name.
-TEST(KernelRegistry, OwnKernelsHaveNamesOfTheirOwn) { EXPECT_FALSE(kernel_registry().all().empty()); }
+TEST(KernelRegistry, OwnKernelsHaveNamesOfTheirOwn) {
+  EXPECT_FALSE(kernel_registry().all().empty());
+}
 
 }  // namespace
 }  // namespace cria::test
