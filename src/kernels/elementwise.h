@@ -1,5 +1,5 @@
-// How elementwise kernels walk matrices: row by row in blocks, or, when no operand has gaps between its
-// rows, as one long row.
+// How elementwise kernels walk matrices: row by row in blocks, or, when no operand has gaps between
+// its rows, as one long row.
 #pragma once
 
 #include "kernels/config.h"
@@ -36,9 +36,10 @@ constexpr Grid elementwise_grid(int block, const Tensor<T>&... t) {
   return {int64_t{w.rows} * w.blocks(block)};
 }
 
-// Enough bytes in flight per thread to cover memory latency, in pieces small enough for narrow rows.
+// Enough bytes in flight per thread to cover memory latency, in pieces small enough for narrow
+// rows.
 template <template <class, class> class K, class T>
-using ElementwiseSpace = KernelSpace<K, T, BlockConfig<2048, 256>, BlockConfig<4096, 256>,
-                                     BlockConfig<1024, 128>, BlockConfig<8192, 512>>;
+using ElementwiseSpace =
+    KernelSpace<K, T, BlockConfig<2048, 256>, BlockConfig<4096, 256>, BlockConfig<1024, 128>>;
 
 }  // namespace cria::kernels

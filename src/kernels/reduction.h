@@ -1,5 +1,6 @@
 // Sums in a fixed order, so that the same numbers give the same result every time.
-//   sum         out = sum of x: each share of x is summed by one program, and after a grid-wide barrier
+//   sum         out = sum of x: each share of x is summed by one program, and after a grid-wide
+//   barrier
 //               one program adds up the shares
 //   column_sum  y[c] = sum over rows of x[r, c], for partial results that programs left behind
 #pragma once
@@ -29,7 +30,8 @@ struct SumArgs {
   }
 };
 
-// Shares that divide evenly among a device's cores (see runtime/device.h), whichever configuration runs.
+// Shares that divide evenly among a device's cores (see runtime/device.h), whichever configuration
+// runs.
 constexpr int sum_partials(int cores) { return cores * 8; }
 
 // Resident: programs per multiprocessor, which all work at once.
@@ -46,10 +48,8 @@ struct Sum {
   using Element = T;
   using Config = C;
   using Args = SumArgs<T>;
-  static constexpr Traits traits{.threads = C::threads,
-                                 .min_blocks = C::resident,
-                                 .persistent = true,
-                                 .cooperative = true};
+  static constexpr Traits traits{
+      .threads = C::threads, .min_blocks = C::resident, .persistent = true, .cooperative = true};
   static Grid grid(const Args& a) { return {a.partials.cols}; }
 
   template <class P>
@@ -58,7 +58,8 @@ struct Sum {
     auto cols = p.arange(shape<C::cols>);
     p.for_tiles(shares, [&](int share) {
       auto total = p.zeros(shape<C::cols>);
-      for (int64_t start = int64_t{share} * C::cols; start < a.x.cols; start += int64_t{shares} * C::cols) {
+      for (int64_t start = int64_t{share} * C::cols; start < a.x.cols;
+           start += int64_t{shares} * C::cols) {
         auto i = cols + start;
         total += p.load(a.x.data, i, i < a.x.cols);
       }
@@ -115,9 +116,7 @@ struct ColumnSum {
 
 template <class T>
 using ReductionKernels =
-    KernelList<KernelSpace<Sum, T, SumConfig<4096, 256, 4>, SumConfig<8192, 512, 2>,
-                           SumConfig<2048, 256, 4>, SumConfig<4096, 512, 2>>,
-               KernelSpace<ColumnSum, T, TileConfig<64, 32, 256>, TileConfig<128, 32, 256>,
-                           TileConfig<64, 64, 256>>>;
+    KernelList<KernelSpace<Sum, T, SumConfig<4096, 256, 4>, SumConfig<4096, 512, 2>>,
+               KernelSpace<ColumnSum, T, TileConfig<64, 32, 256>, TileConfig<64, 64, 256>>>;
 
 }  // namespace cria::kernels

@@ -1,8 +1,8 @@
 // RMSNorm over the rows of a matrix (a vector is a matrix of one row), any width.
 //   forward   y = x r w,  r = 1 / sqrt(mean(x²) + eps)
 //   fused     h = x + residual, then y = h r w; h is kept for the next residual
-// r may be saved for the backward pass, in rmsnorm_backward.h. A row that fits stays in registers; a wider
-// one is walked twice.
+// r may be saved for the backward pass, in rmsnorm_backward.h. A row that fits stays in registers;
+// a wider one is walked twice.
 #pragma once
 
 #include "kernels/rows.h"
@@ -93,8 +93,8 @@ struct AddRmsNormForwardArgs {
   }
 };
 
-// h is rounded to its memory type before it is normalised, so the result is that of an addition and a
-// normalisation in two kernels.
+// h is rounded to its memory type before it is normalised, so the result is that of an addition and
+// a normalisation in two kernels.
 template <class T, class C>
 struct AddRmsNormForward {
   using Element = T;

@@ -1,8 +1,9 @@
 // RMSNorm, backward. With y = x r w, r = (mean(x²) + eps)^-½ and g = dy w:
-//   dr/dx[i] = -r³ x[i] / n,  so  dx = r g - x r³ mean(g x)  [+ add, what reaches x by another path]
-//   dw = sum over rows of dy x r
-// Every P-th row belongs to one share of the work. A program keeps the share's sum of dw in registers and
-// leaves one row of partial sums, and column_sum (reduction.h) adds those up in a fixed order.
+//   dr/dx[i] = -r³ x[i] / n,  so  dx = r g - x r³ mean(g x)  [+ add, what reaches x by another
+//   path] dw = sum over rows of dy x r
+// Every P-th row belongs to one share of the work. A program keeps the share's sum of dw in
+// registers and leaves one row of partial sums, and column_sum (reduction.h) adds those up in a
+// fixed order.
 #pragma once
 
 #include "kernels/rows.h"
@@ -35,7 +36,8 @@ struct RmsNormBackwardArgs {
   }
 };
 
-// Shares that divide evenly among a device's cores (see runtime/device.h), whichever configuration runs.
+// Shares that divide evenly among a device's cores (see runtime/device.h), whichever configuration
+// runs.
 constexpr int rmsnorm_partials(int cores) { return cores * 4; }
 
 // Resident: programs per multiprocessor, which all work at once; 1, 2 or 4.
@@ -91,8 +93,8 @@ struct RmsNormBackward {
     p.store(a.partials, p.sum(dw, axis<0>), share, 0);
   }
 
-  // Rows that do not fit are read twice for dx and once more, block by block, for dw; dw comes first
-  // because dx may overwrite dy.
+  // Rows that do not fit are read twice for dx and once more, block by block, for dw; dw comes
+  // first because dx may overwrite dy.
   template <class P>
   CRIA_FN static void run_wide_share(P& p, const Args& a, int share) {
     constexpr auto block = shape<1, C::cols>;
@@ -129,9 +131,8 @@ struct RmsNormBackwardSpace {
   template <int Rows, int Cols, int Threads, int Resident, bool Walks = false>
   using Config = RmsNormBackwardConfig<Rows, Cols, Threads, Resident, Walks>;
   using type =
-      KernelSpace<RmsNormBackward, T, Config<64, 64, 256, 2>, Config<32, 128, 256, 2>,
-                  Config<16, 256, 256, 2>, Config<1, 1024, 128, 4>, Config<1, 2048, 128, 4>,
-                  Config<1, 2048, 256, 2>, Config<1, 4096, 256, 2>, Config<1, 4096, 512, 1>,
+      KernelSpace<RmsNormBackward, T, Config<64, 64, 256, 2>, Config<16, 256, 256, 2>,
+                  Config<1, 1024, 128, 4>, Config<1, 2048, 256, 2>, Config<1, 4096, 256, 2>,
                   Config<1, 4096, 512, 2>, Config<1, 8192, 512, 1, true>>;
 };
 

@@ -1,5 +1,5 @@
-// Rotary position embedding, Hugging Face's half-split convention: in each head of width K, element i < K/2
-// and its partner i + K/2 turn by the angle of position t,
+// Rotary position embedding, Hugging Face's half-split convention: in each head of width K, element
+// i < K/2 and its partner i + K/2 turn by the angle of position t,
 //   y[i] = x[i] cos - x[i + K/2] sin,   y[i + K/2] = x[i + K/2] cos + x[i] sin
 // The backward pass turns the gradient back: the same with -sin.
 #pragma once
@@ -9,12 +9,11 @@
 
 namespace cria::kernels {
 
-// Heads of even width K as pairs of matrices: half h of head b is matrix 2 b + h. Heads in one row must be
-// neighbours.
+// Heads of even width K as pairs of matrices: half h of head b is matrix 2 b + h. Heads in one row
+// must be neighbours.
 template <class T>
 constexpr Tensor<T> halves_of(const Tensor<T>& t) {
-  return {t.data,           t.batch * 2, t.rows,      t.cols / 2, t.ld,
-          t.batch_stride, t.heads * 2, t.cols / 2};
+  return {t.data, t.batch * 2, t.rows, t.cols / 2, t.ld, t.batch_stride, t.heads * 2, t.cols / 2};
 }
 
 template <class T, int Sign>
@@ -47,8 +46,8 @@ using RopeBackwardArgs = RopeArgs<T, -1>;
 // cos and sin of position t times theta^(-2 i / head_dim), [positions, head_dim / 2] each.
 void fill_rope_tables(double theta, int positions, int head_dim, float* cos, float* sin);
 
-// A program turns a tile of heads x K/2 at one position where heads share a row, else of positions x K/2
-// of one head.
+// A program turns a tile of heads x K/2 at one position where heads share a row, else of positions
+// x K/2 of one head.
 template <class T, class C, int Sign>
 struct Rope {
   using Element = T;
@@ -69,7 +68,8 @@ struct Rope {
     if (heads > 1) {
       const int blocks = ceil_div(heads, C::rows), h = id % blocks * C::rows;
       const int t = id / blocks % a.x.rows, group = id / blocks / a.x.rows;
-      turn(p, a, (group * heads + h) * 2, t, heads - h, 2 * a.x.head_stride, 2 * a.y.head_stride, 0);
+      turn(p, a, (group * heads + h) * 2, t, heads - h, 2 * a.x.head_stride, 2 * a.y.head_stride,
+           0);
     } else {
       const int blocks = ceil_div(a.x.rows, C::rows), t = id % blocks * C::rows;
       turn(p, a, id / blocks * 2, t, a.x.rows - t, a.x.ld, a.y.ld, 1);
@@ -77,19 +77,18 @@ struct Rope {
   }
 
  private:
-  // `rows` of both halves from position t of matrix `half` on, by the strides of x and y; row i is at
-  // position t + i step.
+  // `rows` of both halves from position t of matrix `half` on, by the strides of x and y; row i is
+  // at position t + i step.
   template <class P>
   CRIA_FN static void turn(P& p, const Args& a, int half, int t, int rows, int64_t x_stride,
                            int64_t y_stride, int step) {
     auto i = column(p.arange(shape<C::rows>));
     auto j = row(p.arange(shape<C::cols>));
     const Mask mask = i < rows && j < a.x.cols;
-    const int64_t place = int64_t{a.offset + t} * a.cos.ld;
     auto low = p.keep(p.load(a.x.at(half, t, 0), i * x_stride + j, mask));
     auto high = p.keep(p.load(a.x.at(half + 1, t, 0), i * x_stride + j, mask));
-    auto cos = p.load(a.cos.data + place, i * (step * a.cos.ld) + j, mask);
-    auto sin = p.load(a.sin.data + place, i * (step * a.sin.ld) + j, mask);
+    auto cos = p.load(a.cos.row(a.offset + t), i * (step * a.cos.ld) + j, mask);
+    auto sin = p.load(a.sin.row(a.offset + t), i * (step * a.sin.ld) + j, mask);
     constexpr float sign = Sign;
     p.store(a.y.at(half, t, 0), i * y_stride + j, low * cos - high * sin * sign, mask);
     p.store(a.y.at(half + 1, t, 0), i * y_stride + j, high * cos + low * sin * sign, mask);
@@ -103,9 +102,8 @@ using RopeBackward = Rope<T, C, -1>;
 
 // Tiles by half a head's width, then by heads.
 template <template <class, class> class K, class T>
-using RopeSpace =
-    KernelSpace<K, T, TileConfig<32, 32, 128>, TileConfig<16, 64, 128>, TileConfig<32, 64, 128>,
-                TileConfig<16, 128, 128>, TileConfig<8, 256, 128>, TileConfig<4, 512, 128>>;
+using RopeSpace = KernelSpace<K, T, TileConfig<32, 32, 128>, TileConfig<16, 64, 128>,
+                              TileConfig<16, 128, 128>, TileConfig<4, 512, 128>>;
 
 template <class T>
 using RopeKernels = KernelList<RopeSpace<RopeForward, T>, RopeSpace<RopeBackward, T>>;

@@ -1,4 +1,5 @@
-// The tuning space of kernels that reduce along rows: a program holds one wide row or several narrow ones.
+// The tuning space of kernels that reduce along rows: a program holds one wide row or several
+// narrow ones.
 #pragma once
 
 #include "kernels/config.h"
@@ -22,8 +23,7 @@ constexpr Grid row_grid(const Tensor<T>& t) {
 // First choice first: the narrowest tile that holds a row.
 template <template <class, class> class K, class T>
 using RowSpace =
-    KernelSpace<K, T, RowConfig<64, 64, 256>, RowConfig<32, 128, 256>, RowConfig<16, 256, 256>,
-                RowConfig<1, 1024, 128>, RowConfig<1, 2048, 256>, RowConfig<1, 4096, 512>,
-                RowConfig<1, 4096, 256>, RowConfig<1, 8192, 512, true>>;
+    KernelSpace<K, T, RowConfig<64, 64, 256>, RowConfig<16, 256, 256>, RowConfig<1, 1024, 128>,
+                RowConfig<1, 2048, 256>, RowConfig<1, 4096, 512>, RowConfig<1, 8192, 512, true>>;
 
 }  // namespace cria::kernels

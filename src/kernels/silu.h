@@ -165,9 +165,9 @@ struct SiluUpBackward {
     auto gate = p.load(a.gate.row(row), j, j < n), up = p.load(a.up.row(row), j, j < n);
     auto dy = p.load(a.dy.row(row), j, j < n);
     auto s = p.keep(sigmoid(gate));
-    auto dgate = map(
-        [](float g, float u, float dy, float s) { return dy * u * s * (1.f + g * (1.f - s)); }, gate,
-        up, dy, s);
+    auto dgate =
+        map([](float g, float u, float dy, float s) { return dy * u * s * (1.f + g * (1.f - s)); },
+            gate, up, dy, s);
     auto dup = dy * gate * s;
     p.store(a.dgate.row(row), j, dgate, j < n);
     p.store(a.dup.row(row), j, dup, j < n);
@@ -175,7 +175,8 @@ struct SiluUpBackward {
 };
 
 template <class T>
-using SiluKernels = KernelList<ElementwiseSpace<SiluForward, T>, ElementwiseSpace<SiluBackward, T>,
-                               ElementwiseSpace<SiluUpForward, T>, ElementwiseSpace<SiluUpBackward, T>>;
+using SiluKernels =
+    KernelList<ElementwiseSpace<SiluForward, T>, ElementwiseSpace<SiluBackward, T>,
+               ElementwiseSpace<SiluUpForward, T>, ElementwiseSpace<SiluUpBackward, T>>;
 
 }  // namespace cria::kernels

@@ -1,8 +1,9 @@
 // Softmax over the rows of a matrix, any width.
 //   forward   y = exp(x - m) / sum exp(x - m),  m = max x
 //   backward  dx = y (dy - sum dy y)
-// A row that fits stays in registers. A wider one is walked twice, with a running maximum m and a running
-// sum s: when a block raises m to m', s becomes s exp(m - m') plus the block's own exponentials.
+// A row that fits stays in registers. A wider one is walked twice, with a running maximum m and a
+// running sum s: when a block raises m to m', s becomes s exp(m - m') plus the block's own
+// exponentials.
 #pragma once
 
 #include "kernels/rows.h"
@@ -104,7 +105,8 @@ struct SoftmaxBackward {
     } else if constexpr (C::walks) {
       float mean = 0;  // of dy, weighted by y
       for (int start = 0; start < n; start += C::cols)
-        mean += p.sum(p.load(a.dy, shape<1, C::cols>, r0, start) * p.load(a.y, shape<1, C::cols>, r0, start));
+        mean += p.sum(p.load(a.dy, shape<1, C::cols>, r0, start) *
+                      p.load(a.y, shape<1, C::cols>, r0, start));
       for (int start = 0; start < n; start += C::cols) {
         auto y = p.load(a.y, shape<1, C::cols>, r0, start);
         auto dy = p.load(a.dy, shape<1, C::cols>, r0, start);

@@ -1,7 +1,8 @@
 // y = xᵀ, four times: a ladder whose rungs differ in what they do to memory.
-//   row_wise         a program takes a row, each thread walks a run of it: loads and stores scattered
-//   coalesced_loads  a program takes a tile, threads side by side along its rows: stores still scattered
-//   tiled            the tile turns in shared memory, so stores are coalesced too; columns of the staged
+//   row_wise         a program takes a row, each thread walks a run of it: loads and stores
+//   scattered coalesced_loads  a program takes a tile, threads side by side along its rows: stores
+//   still scattered tiled            the tile turns in shared memory, so stores are coalesced too;
+//   columns of the staged
 //                    tile all lie in the same banks
 //   padded           each staged row is one element longer, which spreads a column over the banks
 #pragma once
@@ -110,10 +111,10 @@ using TransposePadded = TransposeStaged<T, C, TransposeRung::kPadded, 1>;
 
 template <class T>
 using TransposeKernels =
-    KernelList<KernelSpace<TransposeRowWise, T, BlockConfig<1024, 256>, BlockConfig<512, 128>>,
-               KernelSpace<TransposeCoalescedLoads, T, TileConfig<64, 64, 256>, TileConfig<32, 32, 256>>,
-               KernelSpace<TransposeTiled, T, TileConfig<64, 64, 256>, TileConfig<32, 32, 256>>,
+    KernelList<KernelSpace<TransposeRowWise, T, BlockConfig<1024, 256>>,
+               KernelSpace<TransposeCoalescedLoads, T, TileConfig<64, 64, 256>>,
+               KernelSpace<TransposeTiled, T, TileConfig<64, 64, 256>, TileConfig<32, 32, 128>>,
                KernelSpace<TransposePadded, T, TileConfig<64, 64, 256>, TileConfig<32, 32, 128>,
-                           TileConfig<64, 64, 512>, TileConfig<128, 64, 512>>>;
+                           TileConfig<64, 64, 512>>>;
 
 }  // namespace cria::kernels

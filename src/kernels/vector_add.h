@@ -45,8 +45,7 @@ struct VectorAdd {
 };
 
 template <class T>
-using VectorAddKernels =
-    KernelList<KernelSpace<VectorAdd, T, BlockConfig<2048, 256>, BlockConfig<4096, 256>,
-                           BlockConfig<1024, 128>, BlockConfig<8192, 512>>>;
+using VectorAddKernels = KernelList<KernelSpace<VectorAdd, T, BlockConfig<2048, 256>,
+                                                BlockConfig<4096, 256>, BlockConfig<1024, 128>>>;
 
 }  // namespace cria::kernels

@@ -49,7 +49,8 @@ void CaseBase::run_all(std::vector<Launch> launches) {
       if (configs.empty()) ADD_FAILURE() << kernel.name << " has no configuration that fits";
       for (size_t i = varied == 0 ? 0 : 1; i < configs.size(); ++i) {
         SCOPED_TRACE(kernel.name + " " + configs[i]->name);
-        for (auto& operand : operands_) operand->place(placement), operand->send(device_of(target_));
+        for (auto& operand : operands_)
+          operand->place(placement), operand->send(device_of(target_));
         run_once(launches, varied, *configs[i]);
         if (::testing::Test::HasFailure()) return;
       }
@@ -86,12 +87,19 @@ void CaseBase::run_launch(const KernelCall& call, const KernelConfig& config, co
 }
 
 const Kernel& CaseBase::kernel_of(const KernelCall& call) const {
-  return kernel_registry().get(call.kernel, call.dtype, target_);
+  return kernels_->get(call.kernel, call.dtype, target_);
 }
 
 int CaseBase::capability() const { return compute_capability(device_of(target_)); }
 
-std::vector<std::array<int, 2>> cross(std::initializer_list<int> rows, std::initializer_list<int> cols) {
+std::vector<std::array<int, 1>> each(std::initializer_list<int> sizes) {
+  std::vector<std::array<int, 1>> out;
+  for (const int n : sizes) out.push_back({n});
+  return out;
+}
+
+std::vector<std::array<int, 2>> cross(std::initializer_list<int> rows,
+                                      std::initializer_list<int> cols) {
   std::vector<std::array<int, 2>> out;
   for (const int r : rows)
     for (const int c : cols) out.push_back({r, c});
@@ -102,7 +110,7 @@ void register_test(const std::string& suite, const std::string& name, Target tar
                    std::source_location at, std::function<void()> body) {
   ::testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, at.file_name(),
                           static_cast<int>(at.line()),
-                          [=]() -> KernelTest* { return new KernelTest(target, body); });
+                          [=]() -> ::testing::Test* { return new KernelTest(target, body); });
 }
 
 }  // namespace cria::test

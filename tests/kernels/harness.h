@@ -1,25 +1,27 @@
-// Kernel tests. A test names its operands, computes what the outputs should be in double, and builds the
-// kernel's arguments once; this file does the rest: types f32, bf16 and f16; targets cpu, trace and cuda;
-// every configuration that fits; operands tight, padded, and misaligned with odd rows; guard bytes around
-// all memory, poison in every output and between rows; inputs unchanged; traced bytes equal to cost().
+// Kernel tests. A test names its operands, computes what the outputs should be in double, and
+// builds the kernel's arguments once; this file does the rest: types f32, bf16 and f16; targets
+// cpu, trace and cuda; every configuration that fits; operands tight, padded, and misaligned with
+// odd rows; guard bytes around all memory, poison in every output and between rows; inputs
+// unchanged; traced bytes equal to cost().
 //
 //   const bool registered = kernel_test<2>(
 //       "ScaleForward", {.small = cross({0, 1, 5}, {1, 255, 256, 257}), .large = {{64, 4099}}},
 //       [](auto& t, int rows, int cols) {
-//         auto& x = t.input("x", {rows, cols});        // normal values, rounded to the type under test
+//         auto& x = t.input("x", {rows, cols});  // normal values, rounded to the type
 //         auto& y = t.output("y", {rows, cols});
 //         for (int r = 0; r < rows; ++r)
 //           for (int c = 0; c < cols; ++c) y.want(r, c) = 3 * x(r, c);
-//         y.tolerance = {.length = 1};                 // its output type is filled in
+//         y.tolerance = {};  // see support/compare.h; `out` is filled in
 //         t.run(ScaleForwardArgs<ElementOf<decltype(t)>>{.x = x, .y = y, .factor = 3});
 //       });
 //
-// This gives the tests ScaleForward.Cpu_f32, .Trace_f32, .GpuSmall_f32 (`small` sizes, for sanitizers),
-// .Gpu_f32 (`large` ones), and so on. Operands: input, output, inout (read, then overwritten), each also
-// with the prefix fp32_ for tensors that are float whatever the type under test. A shape is {cols},
-// {rows, cols} or {batch, rows, cols}. An argument may be any view of an operand's memory: a part of its
-// columns, matrix_of(x.data() + f, m, f, 2 * f), or its heads, heads_of(x.data(), ...); the harness moves
-// such views along when it moves the operand. run(first, second) launches several kernels in order.
+// This gives the tests ScaleForward.Cpu_f32, .Trace_f32, .GpuSmall_f32 (`small` sizes, for
+// sanitizers), .Gpu_f32 (`large` ones), and so on. Operands: input, output, inout (read, then
+// overwritten), each also with the prefix fp32_ for tensors that are float whatever the type under
+// test. A shape is {cols}, {rows, cols} or {batch, rows, cols}. An argument may be any view of an
+// operand's memory: a part of its columns, matrix_of(x.data() + f, m, f, 2 * f), or its heads,
+// heads_of(x.data(), ...); the harness moves such views along when it moves the operand. run(first,
+// second) launches several kernels in order.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,6 +50,9 @@ struct Launch {
 class CaseBase {
  public:
   CaseBase(Target target, std::string problem) : target_(target), problem_(std::move(problem)) {}
+
+  // Where to find the kernels: cria's own, unless a test has others.
+  void use(const KernelRegistry& kernels) { kernels_ = &kernels; }
 
  protected:
   template <class E>
@@ -81,6 +86,7 @@ class CaseBase {
   const Kernel& kernel_of(const KernelCall& call) const;
   int capability() const;
 
+  const KernelRegistry* kernels_ = &kernel_registry();
   Target target_;
   std::string problem_;
   std::vector<std::unique_ptr<OperandBase>> operands_;
@@ -101,14 +107,20 @@ class Case : public CaseBase {
   Operand<T>& inout(std::string name, std::initializer_list<int> shape, double stddev = 1) {
     return add<T>(std::move(name), shape, Role::kBoth, stddev);
   }
-  Operand<float>& fp32_input(std::string name, std::initializer_list<int> shape, double stddev = 1) {
+  Operand<float>& fp32_input(std::string name, std::initializer_list<int> shape,
+                             double stddev = 1) {
     return add<float>(std::move(name), shape, Role::kInput, stddev);
   }
   Operand<float>& fp32_output(std::string name, std::initializer_list<int> shape) {
     return add<float>(std::move(name), shape, Role::kOutput, 0);
   }
-  Operand<float>& fp32_inout(std::string name, std::initializer_list<int> shape, double stddev = 1) {
+  Operand<float>& fp32_inout(std::string name, std::initializer_list<int> shape,
+                             double stddev = 1) {
     return add<float>(std::move(name), shape, Role::kBoth, stddev);
+  }
+  // What one kernel leaves for the next; its values depend on the configuration.
+  Operand<float>& fp32_scratch(std::string name, std::initializer_list<int> shape) {
+    return add<float>(std::move(name), shape, Role::kScratch, 0);
   }
 
   // Launches kernels in order and checks all operands after the last.
@@ -124,12 +136,14 @@ using ElementOf = typename std::remove_cvref_t<C>::Element;
 
 template <int N>
 struct Sizes {
-  std::vector<std::array<int, N>> small;  // seconds under compute-sanitizer
-  std::vector<std::array<int, N>> large = {};
+  std::vector<std::array<int, N>> small;       // for all targets, and for sanitizers
+  std::vector<std::array<int, N>> large = {};  // not traced
 };
 
-// Every combination of rows and columns.
-std::vector<std::array<int, 2>> cross(std::initializer_list<int> rows, std::initializer_list<int> cols);
+// One size each; every combination of rows and columns.
+std::vector<std::array<int, 1>> each(std::initializer_list<int> sizes);
+std::vector<std::array<int, 2>> cross(std::initializer_list<int> rows,
+                                      std::initializer_list<int> cols);
 
 // Registers one test, which is skipped when its target is not there.
 void register_test(const std::string& suite, const std::string& name, Target target,
@@ -161,7 +175,7 @@ bool kernel_test(const char* name, Sizes<N> sizes, Body body,
   all.insert(all.end(), sizes.large.begin(), sizes.large.end());
   for (const DType dtype : dtypes) {
     add(dtype, Target::cpu, "Cpu", all);
-    add(dtype, Target::trace, "Trace", all);
+    add(dtype, Target::trace, "Trace", sizes.small);
     add(dtype, Target::cuda, "GpuSmall", sizes.small);
     add(dtype, Target::cuda, "Gpu", sizes.large);
   }

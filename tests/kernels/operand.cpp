@@ -6,9 +6,10 @@
 namespace cria::test {
 namespace {
 
-int64_t count_of(std::initializer_list<int> shape) {
-  int64_t n = 1;
-  for (const int extent : shape) n *= extent;
+// Of a shape whose rows count as one at least, so that views into an empty operand point somewhere.
+size_t room_of(std::initializer_list<int> shape) {
+  size_t n = 1;
+  for (const int extent : shape) n *= static_cast<size_t>(std::max(extent, 1));
   return n;
 }
 
@@ -31,7 +32,7 @@ OperandBase::OperandBase(std::string name, std::initializer_list<int> shape, siz
     : name_(std::move(name)),
       role_(role),
       element_bytes_(element_bytes),
-      home_(static_cast<size_t>(count_of(shape)) * element_bytes) {
+      home_(room_of(shape) * element_bytes) {
   const int* extent = shape.begin();
   if (shape.size() == 3) batch_ = *extent++;
   if (shape.size() >= 2) batch_rows_ = *extent++;
@@ -92,7 +93,7 @@ void OperandBase::check() const {
     if (r + 1 < rows_ && changed(start + cols_, start + ld_))
       ADD_FAILURE() << name_ << ": written between rows " << r << " and " << r + 1;
   }
-  if (role_ != Role::kInput) check_values(elements);
+  if (writes_values()) check_values(elements);
 }
 
 }  // namespace cria::test

@@ -18,7 +18,12 @@
 
 namespace cria::test {
 
-enum class Role { kInput, kOutput, kBoth };
+enum class Role {
+  kInput,
+  kOutput,
+  kBoth,
+  kScratch
+};  // scratch: written, but its values are not checked
 
 // How an operand's rows lie in memory. Elements between rows are poison.
 enum class Placement {
@@ -47,17 +52,20 @@ class OperandBase {
   template <class E>
   bool relocate(Tensor<E>& t) const {
     const auto* at = reinterpret_cast<const std::byte*>(t.data);
-    if (at < home_.data() || at > home_.data() + rows_ * cols_ * element_bytes_) return false;
+    if (at < home_.data() || at > home_.data() + home_.size()) return false;
     const int64_t offset = (at - home_.data()) / static_cast<int64_t>(element_bytes_);
     auto* base = reinterpret_cast<std::remove_cv_t<E>*>(place_ + kGuardBytes);
     t.data = base + first_ + moved(offset);
-    t.ld = moved(t.ld), t.batch_stride = moved(t.batch_stride), t.head_stride = moved(t.head_stride);
+    t.ld = moved(t.ld), t.batch_stride = moved(t.batch_stride),
+    t.head_stride = moved(t.head_stride);
     return true;
   }
 
  protected:
   virtual const std::byte* initial() const = 0;  // elements without gaps, or null for poison
   virtual void check_values(std::span<const std::byte> elements) const = 0;
+  bool reads_values() const { return role_ == Role::kInput || role_ == Role::kBoth; }
+  bool writes_values() const { return role_ == Role::kOutput || role_ == Role::kBoth; }
   std::byte* home() { return home_.data(); }
   int64_t elements() const { return rows_ * cols_; }
   int64_t index(int64_t b, int64_t r, int64_t c) const { return (b * batch_rows_ + r) * cols_ + c; }
@@ -74,7 +82,8 @@ class OperandBase {
   }
 
   size_t element_bytes_;
-  Guarded<std::byte> home_;  // where the views in a test's arguments point to; never read
+  Guarded<std::byte>
+      home_;  // where the views in a test's arguments point to; never read, never empty
   int64_t first_ = 0, ld_ = 0;
   std::unique_ptr<Guarded<std::byte>> memory_;
   std::vector<std::byte> before_;  // image of memory_ before the run
@@ -87,15 +96,17 @@ class Operand : public OperandBase {
  public:
   Operand(std::string name, std::initializer_list<int> shape, Role role, double stddev)
       : OperandBase(std::move(name), shape, sizeof(E), role), values_(elements()) {
-    if (role != Role::kInput) want_.resize(elements());
-    if (role == Role::kOutput) return;
+    if (writes_values()) want_.resize(elements());
+    if (!reads_values()) return;
     Rng rng(std::hash<std::string>{}(name_));
     for (E& v : values_) v = from_float<E>(static_cast<float>(rng.normal() * stddev));
   }
 
   // Before the run, as rounded to the operand's type.
   double operator()(int64_t r, int64_t c) const { return (*this)(0, r, c); }
-  double operator()(int64_t b, int64_t r, int64_t c) const { return to_float(values_[index(b, r, c)]); }
+  double operator()(int64_t b, int64_t r, int64_t c) const {
+    return to_float(values_[index(b, r, c)]);
+  }
   void set(int64_t r, int64_t c, double x) { values_[index(0, r, c)] = from_float<E>(float(x)); }
   // All of them, row by row.
   std::vector<double> values() const { return to_double(std::span<const E>(values_)); }
@@ -113,7 +124,7 @@ class Operand : public OperandBase {
 
  protected:
   const std::byte* initial() const override {
-    return role_ == Role::kOutput ? nullptr : reinterpret_cast<const std::byte*>(values_.data());
+    return reads_values() ? reinterpret_cast<const std::byte*>(values_.data()) : nullptr;
   }
   void check_values(std::span<const std::byte> elements) const override {
     const std::span got(reinterpret_cast<const E*>(elements.data()), want_.size());
