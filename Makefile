@@ -15,9 +15,9 @@ CONFIGURE_gpu = --preset cuda -B build/gpu -DCMAKE_CUDA_ARCHITECTURES="$(GPU_ARC
 configure = cmake $(or $(CONFIGURE_$(1)),--preset $(1)) -Wno-dev >/dev/null
 BUILD := build/$(PRESET)
 
-# GPU tests have "cuda" in their names; compute-sanitizer slows kernels a hundredfold, so those that
-# call themselves large are left out.
-SANITIZE_FILTER ?= *cuda*:*Cuda*:-*large*:*Large*
+# GPU tests have "cuda" or "Gpu" in their names; compute-sanitizer slows kernels a hundredfold, so those that
+# call themselves large, and kernel tests that are not small, are left out.
+SANITIZE_FILTER ?= *GpuSmall*:*cuda*:*Cuda*:-*large*:*Large*
 ARGS ?=
 
 # The example built against an installed cria; left out when ARGS picks some tests.
