@@ -1,0 +1,45 @@
+// The debugger session of docs/tile.md, held again: its commands, and its answers in their order.
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "docs/command.h"
+#include "docs/quotes.h"
+
+namespace cria::test {
+namespace {
+
+TEST(DocGdb, SessionGoesAsShown) {
+  if (!run_command("gdb --version").ok) GTEST_SKIP() << "gdb is not installed";
+  const std::string root = CRIA_SOURCE_DIR, program = ::testing::TempDir() + "cria_gdb_program";
+  const CommandResult built =
+      run_command(std::string(CRIA_CXX) + " -std=c++20 -g -O0 -DCRIA_TARGET_CPU=1 -I" + root +
+                  "/src -I" + root + "/tests " + root + "/tests/docs/gdb_program.cpp " + root +
+                  "/src/base/error.cpp " + root + "/src/tile/cpu/print.cpp -o " + program);
+  ASSERT_TRUE(built.ok) << built.output;
+
+  const std::string prompt = "(gdb) ", session = doc_output("docs/tile.md", "gdb");
+  std::string command = "gdb -q -nx -batch";
+  std::istringstream lines(session);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(prompt)) command += " -ex '" + line.substr(prompt.size()) + "'";
+  const CommandResult said = run_command(command + " " + program);
+  std::remove(program.c_str());
+  if (said.output.find("Operation not permitted") != std::string::npos)
+    GTEST_SKIP() << "gdb may not trace programs here";
+
+  size_t from = 0;
+  lines = std::istringstream(session);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(prompt)) continue;
+    const size_t at = said.output.find(line + "\n", from);
+    ASSERT_NE(at, std::string::npos) << "not said: " << line << "\n"
+                                     << command << "\n"
+                                     << said.output;
+    from = at + line.size();
+  }
+}
+
+}  // namespace
+}  // namespace cria::test
