@@ -16,7 +16,7 @@ using Dims = std::vector<Dim>;
 inline std::string to_string(const Dims& dims) {
   std::string out;
   for (const Dim& d : dims)
-    out += (out.empty() ? "" : " ") + std::string(d.name) + "=" + std::to_string(d.size);
+    out.append(out.empty() ? "" : " ").append(d.name).append("=").append(std::to_string(d.size));
   return out;
 }
 
@@ -26,7 +26,7 @@ inline std::string shape_class(const Dims& dims) {
   for (const Dim& d : dims) {
     int64_t p = 1;
     while (p < d.size) p *= 2;
-    out += (out.empty() ? "" : " ") + std::string(d.name) + "<=" + std::to_string(p);
+    out.append(out.empty() ? "" : " ").append(d.name).append("<=").append(std::to_string(p));
   }
   return out;
 }
