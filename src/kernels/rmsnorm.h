@@ -37,7 +37,7 @@ struct RmsNormForward {
   using Element = T;
   using Config = C;
   using Args = RmsNormForwardArgs<T>;
-  static constexpr Traits traits{.threads = C::threads};
+  static constexpr Traits traits = C::traits;
   static bool fits(const Args& a) { return C::fits(a.x.cols); }
   static Grid grid(const Args& a) { return row_grid<C>(a.x); }
 
@@ -100,7 +100,7 @@ struct AddRmsNormForward {
   using Element = T;
   using Config = C;
   using Args = AddRmsNormForwardArgs<T>;
-  static constexpr Traits traits{.threads = C::threads};
+  static constexpr Traits traits = C::traits;
   static bool fits(const Args& a) { return C::fits(a.x.cols); }
   static Grid grid(const Args& a) { return row_grid<C>(a.x); }
 

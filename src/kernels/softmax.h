@@ -34,7 +34,7 @@ struct SoftmaxForward {
   using Element = T;
   using Config = C;
   using Args = SoftmaxForwardArgs<T>;
-  static constexpr Traits traits{.threads = C::threads};
+  static constexpr Traits traits = C::traits;
   static constexpr float kNothing = -3.4e38f;  // beyond the row's end: its exponential is 0
   static bool fits(const Args& a) { return C::fits(a.x.cols); }
   static Grid grid(const Args& a) { return row_grid<C>(a.x); }
@@ -91,7 +91,7 @@ struct SoftmaxBackward {
   using Element = T;
   using Config = C;
   using Args = SoftmaxBackwardArgs<T>;
-  static constexpr Traits traits{.threads = C::threads};
+  static constexpr Traits traits = C::traits;
   static bool fits(const Args& a) { return C::fits(a.y.cols); }
   static Grid grid(const Args& a) { return row_grid<C>(a.y); }
 

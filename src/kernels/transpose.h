@@ -60,15 +60,16 @@ struct TransposeRowWise {
   }
 };
 
-// Where a program's tile lies, tiles counted along the rows of x.
+// Where a program's tile lies. Tiles are counted down the columns of x, so that neighbouring programs
+// write neighbouring memory.
 template <class C, class T>
 constexpr Grid tile_grid(const Tensor<T>& x) {
   return {int64_t{ceil_div(x.rows, C::rows)} * ceil_div(x.cols, C::cols)};
 }
 template <class C, class T>
 constexpr TileIndex tile_at(const Tensor<T>& x, int program) {
-  const int across = ceil_div(x.cols, C::cols);
-  return {program / across * C::rows, program % across * C::cols};
+  const int down = ceil_div(x.rows, C::rows);
+  return {program % down * C::rows, program / down * C::cols};
 }
 
 template <class T, class C>
@@ -114,7 +115,7 @@ using TransposeKernels =
     KernelList<KernelSpace<TransposeRowWise, T, BlockConfig<1024, 256>>,
                KernelSpace<TransposeCoalescedLoads, T, TileConfig<64, 64, 256>>,
                KernelSpace<TransposeTiled, T, TileConfig<64, 64, 256>, TileConfig<32, 32, 128>>,
-               KernelSpace<TransposePadded, T, TileConfig<64, 64, 256>, TileConfig<32, 32, 128>,
-                           TileConfig<64, 64, 512>>>;
+               KernelSpace<TransposePadded, T, TileConfig<64, 64, 512>, TileConfig<64, 64, 256>,
+                           TileConfig<32, 32, 128>>>;
 
 }  // namespace cria::kernels

@@ -126,6 +126,14 @@ constexpr int widest_vector(int wish) {
   return wish;
 }
 
+// Elements that one access reads of a staged transpose whose rows are `stride` 4-byte words apart: a whole
+// vector where rows keep 16-byte alignment, else one.
+template <class Out>
+constexpr int staged_width(int stride) {
+  const int wide = min_of(Out::vec, 4);
+  return stride % wide == 0 ? wide : 1;
+}
+
 // How two operands of an elementwise operation meet: equal layouts, or a row/column slice of the other.
 struct Scalar {};
 template <class A, class B>

@@ -77,8 +77,10 @@ CRIA_FN void run_hopper(const Parameters<K>& params) {
 }
 
 // NOTE: one struct, not a pack: __grid_constant__ on a parameter pack fails in nvcc 13.0.
+// The scalar instantiation needs more registers and would spill under the vectorised one's bound.
 template <class K, bool Aligned>
-__global__ void __launch_bounds__(block_threads<K>(), K::traits.min_blocks)
+__global__ void __launch_bounds__(block_threads<K>(),
+                                  Aligned || K::traits.cooperative ? K::traits.min_blocks : 1)
     entry(const __grid_constant__ Parameters<K> params) {
   ptx::allow_next_grid();
   if constexpr (K::traits.lowering == Lowering::kHopper) {

@@ -111,8 +111,9 @@ CRIA_FN void store_tile_at(int tid, T* base, Off off, const Tile<E, L>& t, Mask 
 #pragma unroll
   for (int g = 0; g < L::regs / vec; ++g) {
     const int r = L::row(tid, g * vec), c = L::col(tid, g * vec);
+    // NOTE: a plain assignment of a 16-byte vector may become four 4-byte stores (nvcc 13.0).
     if (mask(r, c, vec))
-      *reinterpret_cast<RawVector<T, vec>*>(base + off(r, c)) = pack<T, vec>(t.v + g * vec);
+      __stwb(reinterpret_cast<RawVector<T, vec>*>(base + off(r, c)), pack<T, vec>(t.v + g * vec));
   }
 }
 

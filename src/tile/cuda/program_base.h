@@ -221,16 +221,20 @@ struct ProgramBase : ProgramId {
   template <class E, class L, int P>
   CRIA_FN auto trans(const Tile<E, L>& t, Pad<P>) {
     using Out = DefaultLayout<L::cols, L::rows>;
-    constexpr int stride = L::rows + P;
-    __shared__ E staged[L::cols * stride];
+    constexpr int stride = L::rows + P, width = staged_width<Out>(stride);
+    __shared__ alignas(16) E staged[L::cols * stride];
     Tile<E, Out> out;
     sync();
 #pragma unroll
     for (int i = 0; i < L::regs; ++i) staged[L::col(tid(), i) * stride + L::row(tid(), i)] = t.v[i];
     sync();
 #pragma unroll
-    for (int i = 0; i < Out::regs; ++i)
-      out.v[i] = staged[Out::row(tid(), i) * stride + Out::col(tid(), i)];
+    for (int i = 0; i < Out::regs; i += width) {
+      using Vector = RawVector<float, width>;
+      const E* from = staged + Out::row(tid(), i) * stride + Out::col(tid(), i);
+      const Vector whole = *reinterpret_cast<const Vector*>(from);
+      memcpy(out.v + i, &whole, sizeof(whole));
+    }
     return out;
   }
   template <class E, class L>

@@ -117,9 +117,10 @@ class Recorder {
   }
   template <class L, class Out, int P>
   void transpose(L, Out, Pad<P>, Source at) const {
-    constexpr int stride = L::rows + P;
+    constexpr int stride = L::rows + P, width = staged_width<Out>(stride);
     each_register<L>(4, shared_store(at), [](int r, int c) { return (c * stride + r) * 4; });
-    each_register<Out>(4, shared_load(at), [](int r, int c) { return (r * stride + c) * 4; });
+    each_register<Out, width>(4 * width, shared_load(at),
+                              [](int r, int c) { return (r * stride + c) * 4; });
   }
 
   // ---- shared tiles

@@ -24,10 +24,10 @@ struct Swizzled {
   }
 };
 
-// One request per register and warp: each lane at offset(row, col).
-template <class L, class Request, class Offset>
+// One request per `Width` registers and warp: each lane at offset(row, col).
+template <class L, int Width = 1, class Request, class Offset>
 void each_register(int bytes, Request request, Offset offset) {
-  for (int i = 0; i < L::regs; ++i)
+  for (int i = 0; i < L::regs; i += Width)
     for (int warp = 0; warp < L::threads / 32; ++warp)
       request(warp, bytes, [&](int lane) -> int64_t {
         return offset(L::row(warp * 32 + lane, i), L::col(warp * 32 + lane, i));
