@@ -37,7 +37,7 @@ const BenchRow* fastest(const BenchResult& result, const std::string& variant) {
 }
 
 Verdict judge_one(const Claim& claim, const BenchResult& measured) {
-  Verdict verdict{.claim = claim, .measured = measured, .config = "", .against = "", .ratio = {}};
+  Verdict verdict{.claim = claim, .measured = measured};
   const BenchRow* ours = fastest(measured, claim.variant);
   if (!ours) {
     verdict.config = "no right result";
@@ -81,10 +81,16 @@ std::vector<Verdict> judge(const std::vector<Claim>& claims, const JudgeOptions&
   std::map<std::string, BenchResult> measured;
   std::vector<Verdict> verdicts;
   for (const Claim& claim : claims) {
-    auto found = measured.find(key_of(claim));
-    if (found == measured.end())
-      found = measured.emplace(key_of(claim), measure_problem(claim, options)).first;
-    verdicts.push_back(judge_one(claim, found->second));
+    try {
+      auto found = measured.find(key_of(claim));
+      if (found == measured.end())
+        found = measured.emplace(key_of(claim), measure_problem(claim, options)).first;
+      verdicts.push_back(judge_one(claim, found->second));
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {  // the other claims can still be measured
+      verdicts.push_back({.claim = claim, .config = error.what()});
+    }
   }
   return verdicts;
 }

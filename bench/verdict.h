@@ -12,11 +12,11 @@ namespace cria::claims {
 
 struct Verdict {
   Claim claim;
-  BenchResult measured;
-  std::string config;  // the fastest one, which was judged
-  std::string against; // what it was compared with
+  BenchResult measured = {};
+  std::string config = {};   // the fastest one, which was judged; or why there is none
+  std::string against = {};  // what it was compared with
   double rate = 0;
-  Ratio ratio;
+  Ratio ratio = {};
   bool met = false;
 };
 

@@ -51,7 +51,7 @@ void add_inspect_command(CLI::App& program, Invocation& invocation) {
       "inspect", "Trace a kernel's memory accesses: requests, sectors, bank conflicts; needs no GPU");
   add_problem_options(*command, options->problem);
   command->add_option("--config", options->how.config,
-                      "A configuration by name, or all (default: the first that fits)")
+                      "A configuration by name or its beginning, or all (default: the first that fits)")
       ->option_text("NAME");
   command->add_option("--programs", options->how.programs, "Trace only so many programs (default: all)")
       ->check(CLI::PositiveNumber)

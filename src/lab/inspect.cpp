@@ -13,7 +13,11 @@ using tile::LineCounts;
 constexpr size_t kLoggedRecords = 1 << 16;  // enough to see every line of a program once
 
 std::vector<std::string> configs_of(const Kernel& kernel, const KernelCall& call, const std::string& wanted) {
-  if (!wanted.empty() && wanted != "all") return {kernel.config(wanted).name};
+  if (!wanted.empty() && wanted != "all") {
+    for (const KernelConfig* config : kernel.fitting(call.args, 0))
+      if (config->name.starts_with(wanted)) return {config->name};
+    return {kernel.config(wanted).name};
+  }
   std::vector<std::string> names;
   for (const KernelConfig* config : kernel.fitting(call.args, 0)) names.push_back(config->name);
   if (names.empty()) fail_f("{} has no configuration for {}", kernel.name, to_string(call.dims));

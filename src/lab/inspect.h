@@ -24,7 +24,7 @@ struct Inspection {
 };
 
 struct InspectOptions {
-  std::string config;            // empty: each kernel's first that fits; "all"; or a name
+  std::string config;            // empty: each kernel's first that fits; "all"; or how a name begins
   int64_t programs = INT64_MAX;  // traced at most, from the first
 };
 

@@ -16,6 +16,14 @@ Ceiling compute_ceiling(Device device, DType dtype, bool tf32) {
   return product_ceiling(device, dtype, tf32 ? Precision::tf32 : Precision::full);
 }
 
+Parameter shares_parameter() {
+  return {"shares", "parts of the work with a sum of their own; 0: by the device's cores", 0, 0, 0};
+}
+
+int shares_of(const ProblemRequest& request, int (*by_cores)(int cores)) {
+  return request["shares"] > 0 ? request["shares"] : by_cores(core_count(request.device));
+}
+
 Parameter tf32_parameter() {
   return {"tf32", "1: multiply f32 as tf32 on tensor cores", 0, 0, 0, 1};
 }

@@ -39,6 +39,10 @@ inline kernels::DotPrecision dot_precision(bool tf32) {
   return tf32 ? kernels::DotPrecision::kTf32 : kernels::DotPrecision::kFp32;
 }
 
+// The parameter --shares of kernels that leave a partial sum for each share of their work, and its value.
+Parameter shares_parameter();
+int shares_of(const ProblemRequest& request, int (*by_cores)(int cores));
+
 // The switch --tf32 of kernels with products.
 Parameter tf32_parameter();
 

@@ -11,7 +11,7 @@ namespace {
 class Sum final : public Problem {
  public:
   explicit Sum(const ProblemRequest& request) : Problem(request) {
-    const int n = request["n"], partials = kernels::sum_partials(core_count(device()));
+    const int n = request["n"], partials = shares_of(request, kernels::sum_partials);
     plan_sets(double(n) * size_of(dtype()));
     for (int set = 0; set < sets(); ++set) {
       const Operand& x = input(1, 1, n);
@@ -69,7 +69,7 @@ class ColumnSum final : public Problem {
 }  // namespace
 
 std::vector<ProblemSpec> reduction_problems() {
-  return {{"reduction", "the sum of a vector", {{"n", "elements; of gemm: columns of c", 1 << 24, 1 << 29}}, {"sum"}, make<Sum>},
+  return {{"reduction", "the sum of a vector", {{"n", "elements; of gemm: columns of c", 1 << 24, 1 << 29}, shares_parameter()}, {"sum"}, make<Sum>},
           {"column_sum",
            "the sum of each column of a matrix, f32 in",
            {{"rows", "rows of the matrix", 512, 1056}, {"cols", "columns of the matrix", 4096, 4096}},

@@ -111,7 +111,7 @@ class RmsNormBackward final : public Problem {
  public:
   explicit RmsNormBackward(const ProblemRequest& request) : Problem(request) {
     const int rows = request["rows"], cols = request["cols"];
-    const int shares = kernels::rmsnorm_partials(core_count(device()));
+    const int shares = shares_of(request, kernels::rmsnorm_partials);
     plan_sets(3.0 * rows * cols * size_of(dtype()));
     for (int set = 0; set < sets(); ++set)
       data_.push_back({&input(1, rows, cols), &input(1, 1, cols, 0.1f, 1),
@@ -192,6 +192,8 @@ class RmsNormBackward final : public Problem {
 std::vector<ProblemSpec> rmsnorm_problems() {
   const std::vector<Parameter> matrix = {{"rows", "rows of the matrix", 4096, 65536},
                                          {"cols", "columns of the matrix", 1024, 4096}};
+  std::vector<Parameter> shared = matrix;
+  shared.push_back(shares_parameter());
   return {{"rmsnorm", "RMSNorm of the rows of a matrix", matrix, {"rmsnorm_forward"}, make<RmsNorm>},
           {"add_rmsnorm",
            "residual addition and RMSNorm in one kernel",
@@ -200,7 +202,7 @@ std::vector<ProblemSpec> rmsnorm_problems() {
            make<AddRmsNorm>},
           {"rmsnorm_backward",
            "RMSNorm, backward, with the sum of dw over rows",
-           matrix,
+           shared,
            {"rmsnorm_backward"},
            make<RmsNormBackward>}};
 }
