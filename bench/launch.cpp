@@ -32,7 +32,8 @@ void run(const LaunchOptions& options) {
 
 void add_launch_command(CLI::App& program) {
   auto options = std::make_shared<LaunchOptions>();
-  CLI::App* command = program.add_subcommand("launch", "Run one kernel once, for a profiler to look at");
+  CLI::App* command =
+      program.add_subcommand("launch", "Run one kernel once, for a profiler to look at");
   add_problem_options(*command, options->problem);
   add_device_option(*command, options->problem.device);
   command->add_option("--variant", options->variant, "One kernel of a problem that has several");

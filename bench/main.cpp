@@ -34,8 +34,8 @@ std::vector<Claim> chosen_claims(const ClaimsOptions& options, Device device) {
   std::string names;
   for (const auto& [name, claims] : device.backend == Backend::cuda ? kGpuClaims : kCpuClaims) {
     names += (names.empty() ? "" : ", ") + std::string(name);
-    const bool wanted = options.only.empty() ||
-                        std::find(options.only.begin(), options.only.end(), name) != options.only.end();
+    const bool wanted = options.only.empty() || std::find(options.only.begin(), options.only.end(),
+                                                          name) != options.only.end();
     if (!wanted) continue;
     for (Claim& claim : claims()) chosen.push_back(std::move(claim));
   }
@@ -58,8 +58,10 @@ void add_claims_command(CLI::App& program) {
   auto options = std::make_shared<ClaimsOptions>();
   CLI::App* command = program.add_subcommand("claims", "Measure every claim made for a device");
   add_device_option(*command, options->device);
-  command->add_option("--only", options->only, "Only these files' claims, e.g. gemm,softmax")->delimiter(',');
-  command->add_option("--seconds", options->seconds, "To spend on one problem")->capture_default_str();
+  command->add_option("--only", options->only, "Only these files' claims, e.g. gemm,softmax")
+      ->delimiter(',');
+  command->add_option("--seconds", options->seconds, "To spend on one problem")
+      ->capture_default_str();
   command->add_option("--json", options->json, "Write all figures to this file");
   command->callback([options] { run_claims(*options); });
 }

@@ -30,10 +30,13 @@ void run(const ProblemOptions& options) {
   const Accuracy accuracy = problem->check(contender.run);
   Sampler sampler(problem->stream(), contender, {.sets = problem->sets()});
   sampler.sample_us();
-  const Json ready = {{"config", config}, {"flops", problem->cost().flops},
-                      {"max_error", accuracy.max_error}, {"right", accuracy.ok}};
+  const Json ready = {{"config", config},
+                      {"flops", problem->cost().flops},
+                      {"max_error", accuracy.max_error},
+                      {"right", accuracy.ok}};
   std::cout << ready.dump() << std::endl;
-  for (std::string line; std::getline(std::cin, line);) std::cout << sampler.sample_us() << std::endl;
+  for (std::string line; std::getline(std::cin, line);)
+    std::cout << sampler.sample_us() << std::endl;
 }
 
 }  // namespace
@@ -41,7 +44,8 @@ void run(const ProblemOptions& options) {
 void add_pace_command(CLI::App& program) {
   auto options = std::make_shared<ProblemOptions>();
   CLI::App* command = program.add_subcommand(
-      "pace", "Time a kernel in microseconds whenever a line comes in on stdin, to take turns with others");
+      "pace",
+      "Time a kernel in microseconds whenever a line comes in on stdin, to take turns with others");
   add_problem_options(*command, *options);
   add_device_option(*command, options->device);
   command->callback([options] { run(*options); });

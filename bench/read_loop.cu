@@ -1,10 +1,9 @@
-#include "bench/read_loop.h"
-
 #include <cuda_runtime.h>
 
 #include <memory>
 
 #include "base/error.h"
+#include "bench/read_loop.h"
 #include "runtime/buffer.h"
 
 namespace cria::claims {

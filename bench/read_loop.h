@@ -1,5 +1,5 @@
-// A hand-written loop that reads memory and does next to nothing with it: the ceiling of reductions,
-// which must not be measured with cria's own.
+// A hand-written loop that reads memory and does next to nothing with it: the ceiling of
+// reductions, which must not be measured with cria's own.
 #pragma once
 
 #include "lab/ceilings.h"

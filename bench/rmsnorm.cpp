@@ -1,4 +1,5 @@
-// RMSNorm moves little more than a copy does: forward, backward, and fused with the residual addition.
+// RMSNorm moves little more than a copy does: forward, backward, and fused with the residual
+// addition.
 #include "bench/claim.h"
 
 namespace cria::claims {

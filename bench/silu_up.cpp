@@ -4,7 +4,12 @@
 namespace cria::claims {
 
 std::vector<Claim> silu_up_claims() {
-  return {{"SiLU * up", "silu_up", DType::bf16, {{"rows", 65536}, {"cols", 5632}}, Against::ceiling, 1.0}};
+  return {{"SiLU * up",
+           "silu_up",
+           DType::bf16,
+           {{"rows", 65536}, {"cols", 5632}},
+           Against::ceiling,
+           1.0}};
 }
 
 }  // namespace cria::claims

@@ -18,11 +18,13 @@ std::string key_of(const Claim& claim) {
 
 BenchResult measure_problem(const Claim& claim, const JudgeOptions& options) {
   const ProblemSpec& spec = find_problem(claim.problem);
-  const ProblemRequest request{.device = options.device, .dtype = claim.dtype, .sizes = claim.sizes};
+  const ProblemRequest request{
+      .device = options.device, .dtype = claim.dtype, .sizes = claim.sizes};
   BenchOptions how{.config = "all"};
   how.measure.budget_s = options.seconds;
   how.measure.stop = options.stop;
-  if (claim.ceiling) how.ceiling = claim.ceiling(options.device, make_problem(spec, request)->cost().bytes());
+  if (claim.ceiling)
+    how.ceiling = claim.ceiling(options.device, make_problem(spec, request)->cost().bytes());
   return cria::bench(spec, request, how);
 }
 
@@ -71,7 +73,8 @@ Verdict judge_one(const Claim& claim, const BenchResult& measured) {
 
 std::string show_sizes(const Sizes& sizes) {
   std::string out;
-  for (const auto& [name, value] : sizes) out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, value);
+  for (const auto& [name, value] : sizes)
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, value);
   return out;
 }
 
@@ -97,15 +100,25 @@ std::vector<Verdict> judge(const std::vector<Claim>& claims, const JudgeOptions&
 
 std::string to_table(const std::vector<Verdict>& verdicts) {
   using enum Table::Align;
-  Table table({{"claim", left}, {"dtype", left}, {"sizes", left}, {"config", left}, {"rate"}, {"", left},
-               {"against", left}, {"ratio"}, {"p10-p90"}, {"target"}, {"met", left}});
+  Table table({{"claim", left},
+               {"dtype", left},
+               {"sizes", left},
+               {"config", left},
+               {"rate"},
+               {"", left},
+               {"against", left},
+               {"ratio"},
+               {"p10-p90"},
+               {"target"},
+               {"met", left}});
   for (const Verdict& v : verdicts) {
     const bool at_most = v.claim.against == Against::variant;
     table.add_row({v.claim.what, name_of(v.claim.dtype), show_sizes(v.claim.sizes), v.config,
                    fmt::format("{:.4g}", v.rate), v.measured.unit, v.against,
                    fmt::format("{:.3f}", v.ratio.median),
                    fmt::format("{:.3f}-{:.3f}", v.ratio.p10, v.ratio.p90),
-                   fmt::format("{} {:.2f}", at_most ? "<=" : ">=", v.claim.target), v.met ? "yes" : "NO"});
+                   fmt::format("{} {:.2f}", at_most ? "<=" : ">=", v.claim.target),
+                   v.met ? "yes" : "NO"});
   }
   return table.to_string();
 }
@@ -113,13 +126,14 @@ std::string to_table(const std::vector<Verdict>& verdicts) {
 Json to_json(const std::vector<Verdict>& verdicts) {
   Json json = Json::array();
   for (const Verdict& v : verdicts)
-    json.push_back({{"claim", v.claim.what},
-                    {"config", v.config},
-                    {"against", v.against},
-                    {"ratio", {{"median", v.ratio.median}, {"p10", v.ratio.p10}, {"p90", v.ratio.p90}}},
-                    {"target", v.claim.target},
-                    {"met", v.met},
-                    {"measured", cria::to_json(v.measured)}});
+    json.push_back(
+        {{"claim", v.claim.what},
+         {"config", v.config},
+         {"against", v.against},
+         {"ratio", {{"median", v.ratio.median}, {"p10", v.ratio.p10}, {"p90", v.ratio.p90}}},
+         {"target", v.claim.target},
+         {"met", v.met},
+         {"measured", cria::to_json(v.measured)}});
   return json;
 }
 

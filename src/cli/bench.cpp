@@ -39,7 +39,8 @@ int run_bench(const BenchCommand& options, const std::string& command_line) {
     right = right && result.all_right();
   }
   if (!options.json.empty()) write_json(options.json, json);
-  if (!right) fmt::print(stderr, "cria: a result marked WRONG is off by more than rounding explains\n");
+  if (!right)
+    fmt::print(stderr, "cria: a result marked WRONG is off by more than rounding explains\n");
   return right ? 0 : 1;
 }
 
@@ -51,19 +52,26 @@ void add_bench_command(CLI::App& program, Invocation& invocation) {
       program.add_subcommand("bench", "Time a kernel against its rivals and the machine's ceiling");
   add_problem_options(*command, options->problem);
   add_device_option(*command, options->problem.device);
-  command->add_option("--config", options->config,
-                      "A configuration by name, or all (default: the tuned one, else the first that fits)")
+  command
+      ->add_option(
+          "--config", options->config,
+          "A configuration by name, or all (default: the tuned one, else the first that fits)")
       ->option_text("NAME");
-  command->add_option("--seconds", options->seconds, "Time to spend on measuring each size (default: 1)")
+  command
+      ->add_option("--seconds", options->seconds,
+                   "Time to spend on measuring each size (default: 1)")
       ->check(CLI::Range(0.0, 3600.0))
       ->option_text("S");
-  command->add_flag("--hot", options->hot,
-                    "One set of operands, which may stay in the cache (default: as many as exceed it)");
-  command->add_option("--json", options->json, "Write all figures to this file")->option_text("FILE");
+  command->add_flag(
+      "--hot", options->hot,
+      "One set of operands, which may stay in the cache (default: as many as exceed it)");
+  command->add_option("--json", options->json, "Write all figures to this file")
+      ->option_text("FILE");
   add_cache_option(*command, options->problem.cache);
   command->footer(list_problems);
-  command->callback(
-      [options, &invocation] { invocation.exit_code = run_bench(*options, invocation.command_line); });
+  command->callback([options, &invocation] {
+    invocation.exit_code = run_bench(*options, invocation.command_line);
+  });
 }
 
 }  // namespace cria

@@ -18,7 +18,8 @@ struct DevicesOptions {
 };
 
 std::string show_bytes(double bytes) {
-  return bytes >= 1e9 ? fmt::format("{:.1f} GB", bytes / 1e9) : fmt::format("{:.1f} MB", bytes / 1e6);
+  return bytes >= 1e9 ? fmt::format("{:.1f} GB", bytes / 1e9)
+                      : fmt::format("{:.1f} MB", bytes / 1e6);
 }
 
 void print_description(Device device, const DeviceInfo& info) {
@@ -28,9 +29,10 @@ void print_description(Device device, const DeviceInfo& info) {
              show_bytes(double(info.memory_bytes)), show_bytes(cache_bytes(device)));
   if (info.clock_mhz > 0) fmt::print(", {:.0f} MHz", info.clock_mhz);
   if (cuda)
-    fmt::print("\n  compute capability {}.{}, {} bytes of shared memory per program, driver {}, CUDA {}",
-               info.compute_capability / 10, info.compute_capability % 10, info.shared_bytes_per_block,
-               info.driver_version, info.runtime_version);
+    fmt::print(
+        "\n  compute capability {}.{}, {} bytes of shared memory per program, driver {}, CUDA {}",
+        info.compute_capability / 10, info.compute_capability % 10, info.shared_bytes_per_block,
+        info.driver_version, info.runtime_version);
   fmt::print("\n  products: {}\n", product_library(device));
 }
 
@@ -63,10 +65,13 @@ void add_devices_command(CLI::App& program, Invocation& invocation) {
   auto options = std::make_shared<DevicesOptions>();
   CLI::App* command = program.add_subcommand(
       "devices", "Show the devices here and what they can do, measured: copy, read, FMA, products");
-  command->add_option("--device", options->device, "all, the default, or one: cpu, cuda, cuda:N or auto")
+  command
+      ->add_option("--device", options->device,
+                   "all, the default, or one: cpu, cuda, cuda:N or auto")
       ->option_text("DEVICE");
   command->add_flag("--quick", options->quick, "Measure nothing");
-  command->add_option("--json", options->json, "Write the figures to this file")->option_text("FILE");
+  command->add_option("--json", options->json, "Write the figures to this file")
+      ->option_text("FILE");
   command->callback([options, &invocation] { run_devices(*options, invocation.command_line); });
 }
 

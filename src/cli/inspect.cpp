@@ -25,7 +25,8 @@ struct InspectCommand {
 bool wants_colours(const std::string& choice) {
   if (choice != "auto") return choice == "always";
   const char* terminal = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR") && terminal && std::string(terminal) != "dumb";
+  return ::isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR") && terminal &&
+         std::string(terminal) != "dumb";
 }
 
 void run_inspect(InspectCommand& options, const std::string& command_line) {
@@ -36,7 +37,8 @@ void run_inspect(InspectCommand& options, const std::string& command_line) {
     const std::unique_ptr<Problem> problem = make_problem(options.problem.spec(), request);
     for (const Inspection& inspection : inspect(*problem, options.how)) {
       fmt::print("{}\n", to_table(inspection));
-      if (!options.no_drawing) fmt::print("{}\n", draw_warp(inspection, wants_colours(options.colour)));
+      if (!options.no_drawing)
+        fmt::print("{}\n", draw_warp(inspection, wants_colours(options.colour)));
       json["results"].push_back(to_json(inspection));
     }
   }
@@ -48,19 +50,25 @@ void run_inspect(InspectCommand& options, const std::string& command_line) {
 void add_inspect_command(CLI::App& program, Invocation& invocation) {
   auto options = std::make_shared<InspectCommand>();
   CLI::App* command = program.add_subcommand(
-      "inspect", "Trace a kernel's memory accesses: requests, sectors, bank conflicts; needs no GPU");
+      "inspect",
+      "Trace a kernel's memory accesses: requests, sectors, bank conflicts; needs no GPU");
   add_problem_options(*command, options->problem);
-  command->add_option("--config", options->how.config,
-                      "A configuration by name or its beginning, or all (default: the first that fits)")
+  command
+      ->add_option(
+          "--config", options->how.config,
+          "A configuration by name or its beginning, or all (default: the first that fits)")
       ->option_text("NAME");
-  command->add_option("--programs", options->how.programs, "Trace only so many programs (default: all)")
+  command
+      ->add_option("--programs", options->how.programs,
+                   "Trace only so many programs (default: all)")
       ->check(CLI::PositiveNumber)
       ->option_text("N");
   command->add_option("--colour", options->colour, "auto, the default, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->option_text("WHEN");
   command->add_flag("--no-drawing", options->no_drawing, "Tables only");
-  command->add_option("--json", options->json, "Write all figures to this file")->option_text("FILE");
+  command->add_option("--json", options->json, "Write all figures to this file")
+      ->option_text("FILE");
   command->footer(list_problems);
   command->callback([options, &invocation] { run_inspect(*options, invocation.command_line); });
 }

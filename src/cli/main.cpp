@@ -38,7 +38,8 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "cria: {}; 'cria --help' shows what there is\n", error.what());
     return kBadInput;
   }
-  if (program.get_subcommands().empty()) fail("a command is missing; 'cria --help' shows what there is");
+  if (program.get_subcommands().empty())
+    fail("a command is missing; 'cria --help' shows what there is");
   return invocation.exit_code;
 }
 

@@ -12,7 +12,8 @@ std::vector<Parameter> all_parameters() {
   std::vector<Parameter> all;
   for (const ProblemSpec& spec : problem_specs())
     for (const Parameter& parameter : spec.parameters)
-      if (std::none_of(all.begin(), all.end(), [&](const Parameter& p) { return p.name == parameter.name; }))
+      if (std::none_of(all.begin(), all.end(),
+                       [&](const Parameter& p) { return p.name == parameter.name; }))
         all.push_back(parameter);
   return all;
 }
@@ -57,7 +58,9 @@ void add_problem_options(CLI::App& command, ProblemOptions& options) {
 }
 
 void add_device_option(CLI::App& command, std::string& device) {
-  command.add_option("--device", device, "cpu, cuda, cuda:N, or auto, the default: the first GPU, else the CPU")
+  command
+      .add_option("--device", device,
+                  "cpu, cuda, cuda:N, or auto, the default: the first GPU, else the CPU")
       ->option_text("DEVICE");
 }
 

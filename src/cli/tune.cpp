@@ -43,7 +43,8 @@ void run_tune(const TuneCommand& options, const std::string& command_line) {
     for (const TuneResult& result : results) {
       if (!options.dry_run) record_tuned(cache, result.winner);
       fmt::print("{} {}: {} ({:.3f}x the speed of the default, {})\n", result.kernel,
-                 result.winner.shape_class, result.winner.config, result.gain, result.default_config);
+                 result.winner.shape_class, result.winner.config, result.gain,
+                 result.default_config);
       json["results"].push_back(to_json(result));
     }
   }
@@ -59,11 +60,14 @@ void add_tune_command(CLI::App& program, Invocation& invocation) {
       "tune", "Time every configuration of a kernel, check its result, and keep the fastest");
   add_problem_options(*command, options->problem);
   add_device_option(*command, options->problem.device);
-  command->add_option("--seconds", options->seconds, "Time to spend on measuring each size (default: 2)")
+  command
+      ->add_option("--seconds", options->seconds,
+                   "Time to spend on measuring each size (default: 2)")
       ->check(CLI::Range(0.0, 3600.0))
       ->option_text("S");
   command->add_flag("--dry-run", options->dry_run, "Show the winner without keeping it");
-  command->add_option("--json", options->json, "Write the winners to this file")->option_text("FILE");
+  command->add_option("--json", options->json, "Write the winners to this file")
+      ->option_text("FILE");
   add_cache_option(*command, options->problem.cache);
   command->footer(list_problems);
   command->callback([options, &invocation] { run_tune(*options, invocation.command_line); });

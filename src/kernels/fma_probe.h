@@ -12,7 +12,7 @@ struct FmaProbeArgs {
   using Element = T;
   static constexpr const char* kernel = "fma_probe";
   static constexpr int chain = 16;  // applications of f in a round
-  Tensor<T> y;  // [R, N], starts from x = row number
+  Tensor<T> y;                      // [R, N], starts from x = row number
   int rounds = 1;
   float a = 0.5f, b = 1.0f;
 
@@ -48,7 +48,7 @@ struct FmaProbe {
 };
 
 template <class T>
-using FmaProbeKernels = KernelList<
-    KernelSpace<FmaProbe, T, BlockConfig<2048, 256>, BlockConfig<1024, 256>>>;
+using FmaProbeKernels =
+    KernelList<KernelSpace<FmaProbe, T, BlockConfig<2048, 256>, BlockConfig<1024, 256>>>;
 
 }  // namespace cria::kernels

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWorkBudget = 4e7;  // about a second on one core
 constexpr int64_t kMinRows = 16, kMinCols = 64;
-constexpr int64_t kWideRow = 1 << 22;       // beyond this, columns are fetched one by one
+constexpr int64_t kWideRow = 1 << 22;  // beyond this, columns are fetched one by one
 constexpr int64_t kColsOfWideRow = 10000;
 
 // Up to `most` of 0 .. n-1, in order, with both ends.
@@ -88,7 +88,8 @@ Accuracy check_output(const Operand& output, const ErrorBound& bound, double wor
   if (output.cols() > kWideRow) most_cols = std::min(most_cols, kColsOfWideRow);
   const std::vector<int64_t> cols = sample(output.cols(), most_cols);
   if (cols.empty()) return {};
-  const int64_t most_rows = std::max(kMinRows, static_cast<int64_t>(affordable / double(cols.size())));
+  const int64_t most_rows =
+      std::max(kMinRows, static_cast<int64_t>(affordable / double(cols.size())));
   const std::vector<int64_t> rows = sample(output.rows(), most_rows);
 
   std::vector<std::vector<double>> got(rows.size());

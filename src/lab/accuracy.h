@@ -1,5 +1,5 @@
-// How far a result is from float64, and whether that is far: rows and columns are sampled where there
-// are many, first and last always among them. NaN is never close.
+// How far a result is from float64, and whether that is far: rows and columns are sampled where
+// there are many, first and last always among them. NaN is never close.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ inline constexpr double kRoundoffTf32 = 0x1p-11;
 // Fills in the exact values of some columns of a row; rows of all matrices are counted through.
 using ExactRow = std::function<void(int64_t row, std::span<const int64_t> cols, std::span<Exact>)>;
 
-// Compares what an output holds with the exact values. `work` is about how many operations one exact
-// value takes: it decides how many can be looked at.
+// Compares what an output holds with the exact values. `work` is about how many operations one
+// exact value takes: it decides how many can be looked at.
 Accuracy check_output(const Operand& output, const ErrorBound& bound, double work,
                       const ExactRow& exact);
 

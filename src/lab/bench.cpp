@@ -12,7 +12,8 @@ namespace {
 
 using Kind = BenchRow::Kind;
 
-std::vector<std::string> configs_of(Problem& problem, const Variant& variant, const std::string& wanted) {
+std::vector<std::string> configs_of(Problem& problem, const Variant& variant,
+                                    const std::string& wanted) {
   const KernelCall& call = variant.calls.at(0);
   if (wanted != "all") return {choose_config(problem.stream(), call, wanted).name};
   const Device device = problem.stream().device();
@@ -43,13 +44,12 @@ std::vector<Entry> entries_of(Problem& problem, const std::string& config) {
   for (const Variant& variant : problem.variants()) {
     if (!has_config(problem, variant, config)) continue;
     for (const std::string& name : configs_of(problem, variant, config)) {
-      auto run = [&variant, name](Stream& s, int turn) {
-        variant.run(s, turn, name);
-      };
+      auto run = [&variant, name](Stream& s, int turn) { variant.run(s, turn, name); };
       entries.push_back({{Kind::kernel, variant.name, name}, {variant.name, run}});
     }
   }
-  if (entries.empty()) fail_f("no kernel here has a configuration '{}'; --config all lists them", config);
+  if (entries.empty())
+    fail_f("no kernel here has a configuration '{}'; --config all lists them", config);
   for (const Rival& rival : problem.rivals()) entries.push_back({{Kind::rival, rival.name}, rival});
   return entries;
 }
@@ -88,7 +88,8 @@ Json to_json(const BenchRow& row) {
   json["rounds"] = row.timing.samples_us.size();
   json["rate"] = row.rate;
   json["of_ceiling"] = to_json(row.of_ceiling);
-  if (row.kind == Kind::kernel && row.over_rival.median > 0) json["over_rival"] = to_json(row.over_rival);
+  if (row.kind == Kind::kernel && row.over_rival.median > 0)
+    json["over_rival"] = to_json(row.over_rival);
   if (row.kind != Kind::ceiling) {
     const bool finite = std::isfinite(row.accuracy.max_error);
     json["max_error"] = finite ? Json(row.accuracy.max_error) : Json("not a number");
@@ -97,7 +98,9 @@ Json to_json(const BenchRow& row) {
   return json;
 }
 
-std::string show_time(double us) { return us < 1e3 ? fmt::format("{:.2f} us", us) : fmt::format("{:.3f} ms", us / 1e3); }
+std::string show_time(double us) {
+  return us < 1e3 ? fmt::format("{:.2f} us", us) : fmt::format("{:.3f} ms", us / 1e3);
+}
 
 std::string show_error(const BenchRow& row) {
   if (row.kind == Kind::ceiling) return "";
@@ -128,10 +131,15 @@ const BenchRow* BenchResult::best(Kind kind) const {
   return best;
 }
 
-BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request, const BenchOptions& options) {
+BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request,
+                  const BenchOptions& options) {
   const std::unique_ptr<Problem> problem = make_problem(spec, request);
-  BenchResult result{.problem = spec.name, .device = request.device, .dtype = request.dtype,
-                     .sizes = problem->sizes(), .cost = problem->cost(), .sets = problem->sets()};
+  BenchResult result{.problem = spec.name,
+                     .device = request.device,
+                     .dtype = request.dtype,
+                     .sizes = problem->sizes(),
+                     .cost = problem->cost(),
+                     .sets = problem->sets()};
   std::vector<Entry> entries = entries_of(*problem, options.config);
   std::vector<Contender> contenders;
   for (Entry& entry : entries) {
@@ -154,24 +162,32 @@ BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request, const 
 
 std::string to_table(const BenchResult& result, bool all_rivals) {
   using enum Table::Align;
-  Table table({{"", left}, {"config", left}, {"time"}, {"p10-p90"}, {result.unit}, {"of ceiling"},
-               {"vs rival"}, {"max error"}});
+  Table table({{"", left},
+               {"config", left},
+               {"time"},
+               {"p10-p90"},
+               {result.unit},
+               {"of ceiling"},
+               {"vs rival"},
+               {"max error"}});
   const BenchRow* rival = result.best(Kind::rival);
   const auto rivals = std::count_if(result.rows.begin(), result.rows.end(),
                                     [](const BenchRow& r) { return r.kind == Kind::rival; });
   for (const BenchRow& row : result.rows) {
-    const bool hidden = row.kind == Kind::rival && !all_rivals && rival && &row != rival && row.accuracy.ok;
+    const bool hidden =
+        row.kind == Kind::rival && !all_rivals && rival && &row != rival && row.accuracy.ok;
     if (hidden) continue;
     std::string name = row.name;
     if (&row == rival && rivals > 1 && !all_rivals) name += fmt::format(" (best of {})", rivals);
     if (row.kind == Kind::ceiling) name += " (ceiling)";
     const double median = row.timing.median_us();
-    table.add_row({name, row.config, show_time(median),
-                   fmt::format("-{:.1f} +{:.1f} %", 100 * (1 - row.timing.quantile_us(0.1) / median),
-                               100 * (row.timing.quantile_us(0.9) / median - 1)),
-                   fmt::format("{:.4g}", row.rate), fmt::format("{:.1f} %", 100 * row.of_ceiling.median),
-                   row.over_rival.median > 0 ? fmt::format("{:.3f}x", row.over_rival.median) : "",
-                   show_error(row)});
+    table.add_row(
+        {name, row.config, show_time(median),
+         fmt::format("-{:.1f} +{:.1f} %", 100 * (1 - row.timing.quantile_us(0.1) / median),
+                     100 * (row.timing.quantile_us(0.9) / median - 1)),
+         fmt::format("{:.4g}", row.rate), fmt::format("{:.1f} %", 100 * row.of_ceiling.median),
+         row.over_rival.median > 0 ? fmt::format("{:.3f}x", row.over_rival.median) : "",
+         show_error(row)});
   }
   return fmt::format("{} {} on {}:{}\n{}", result.problem, cria::name_of(result.dtype),
                      cria::name_of(result.device), describe_sizes(result), table.to_string());

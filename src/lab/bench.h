@@ -24,10 +24,10 @@ struct BenchRow {
   std::string name = {};
   std::string config = {};  // of a kernel
   Timing timing = {};
-  double rate = 0;          // in BenchResult::unit, from the median
-  Ratio of_ceiling = {};    // rate over the ceiling's
-  Ratio over_rival = {};    // of a kernel: speed over the best rival's; zeros without rivals
-  Accuracy accuracy = {};   // of kernels and rivals
+  double rate = 0;         // in BenchResult::unit, from the median
+  Ratio of_ceiling = {};   // rate over the ceiling's
+  Ratio over_rival = {};   // of a kernel: speed over the best rival's; zeros without rivals
+  Accuracy accuracy = {};  // of kernels and rivals
 };
 
 struct BenchResult {
@@ -45,7 +45,8 @@ struct BenchResult {
   const BenchRow* best(BenchRow::Kind kind) const;
 };
 
-BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request, const BenchOptions& options);
+BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request,
+                  const BenchOptions& options);
 
 // One table; of many rivals only the best is shown unless `all_rivals`.
 std::string to_table(const BenchResult& result, bool all_rivals = false);

@@ -45,12 +45,13 @@ void split(size_t bytes, F&& f) {
 
 void copy(Stream& stream, std::byte* to, const std::byte* from, size_t bytes) {
   if (stream.device().backend == Backend::cuda) return stream.copy(to, from, bytes);
-  split(bytes, [&](size_t begin, size_t end) { std::memcpy(to + begin, from + begin, end - begin); });
+  split(bytes,
+        [&](size_t begin, size_t end) { std::memcpy(to + begin, from + begin, end - begin); });
 }
 
 // How much of a part to copy at a time for the best rate.
-// NOTE: CUDA 13.0 copies some sizes within a device (2^29, 2^30 and 10^9 bytes among them) at two thirds of
-// the rate of their neighbours; a ceiling must not depend on that.
+// NOTE: CUDA 13.0 copies some sizes within a device (2^29, 2^30 and 10^9 bytes among them) at two
+// thirds of the rate of their neighbours; a ceiling must not depend on that.
 size_t fastest_copy(Device device, const Region& to, const Region& from) {
   if (device.backend == Backend::cpu || from.part < (size_t{1} << 26)) return from.part;
   Stream stream(device);
@@ -110,9 +111,11 @@ Ceiling read_ceiling(Device device, double bytes) {
   const double amount = double(from->part);
   if (device.backend == Backend::cpu) {
     auto sink = std::make_shared<volatile uint64_t>(0);
-    return {{"read", [=](Stream&, int turn) { *sink = sum_words(from->at(turn), from->part); }}, amount};
+    return {{"read", [=](Stream&, int turn) { *sink = sum_words(from->at(turn), from->part); }},
+            amount};
   }
-  const int partials = kernels::sum_partials(core_count(device)), n = static_cast<int>(from->part / 4);
+  const int partials = kernels::sum_partials(core_count(device)),
+            n = static_cast<int>(from->part / 4);
   auto sums = std::make_shared<Buffer>(device, sizeof(float) * (partials + 1));
   auto run = [=](Stream& s, int turn) {
     launch(s, kernels::SumArgs<float>{vector_of(reinterpret_cast<const float*>(from->at(turn)), n),
@@ -137,11 +140,12 @@ Ceiling product_ceiling(Device device, DType type, Precision precision) {
   auto b = std::make_shared<Operand>(stream, type, 1, n, n, Values{.phase = 57});
   auto c = std::make_shared<Operand>(stream, type, 1, n, n);
   stream.synchronize();
-  const Product product{.m = n, .n = n, .k = n, .trans_b = true, .in = type, .out = type,
-                        .precision = precision};
+  const Product product{
+      .m = n, .n = n, .k = n, .trans_b = true, .in = type, .out = type, .precision = precision};
   return {{"library product",
            [=](Stream& s, int) { multiply(s, product, a->data(), b->data(), c->data()); }},
-          cost_of(product).flops, true};
+          cost_of(product).flops,
+          true};
 }
 
 std::vector<CeilingFigure> measure_ceilings(Device device, const MeasureOptions& options) {
@@ -152,8 +156,8 @@ std::vector<CeilingFigure> measure_ceilings(Device device, const MeasureOptions&
   figures.push_back(figure(device, "FMA f32", fma_ceiling(device), options));
   figures.push_back(figure(device, "product f32", product_ceiling(device, DType::f32), options));
   if (device.backend == Backend::cpu) return figures;
-  figures.push_back(
-      figure(device, "product tf32", product_ceiling(device, DType::f32, Precision::tf32), options));
+  figures.push_back(figure(device, "product tf32",
+                           product_ceiling(device, DType::f32, Precision::tf32), options));
   figures.push_back(figure(device, "product bf16", product_ceiling(device, DType::bf16), options));
   figures.push_back(figure(device, "product f16", product_ceiling(device, DType::f16), options));
   return figures;

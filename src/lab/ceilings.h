@@ -1,5 +1,5 @@
-// What a device can do at most, measured: moving bytes, multiplying and adding, multiplying matrices.
-// Each ceiling is a contender, so that it can be timed in turn with what it bounds.
+// What a device can do at most, measured: moving bytes, multiplying and adding, multiplying
+// matrices. Each ceiling is a contender, so that it can be timed in turn with what it bounds.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace cria {
 
 struct Ceiling {
   Contender contender;
-  double amount = 0;     // bytes or floating-point operations of one run
+  double amount = 0;  // bytes or floating-point operations of one run
   bool in_flops = false;
 
   std::string unit() const { return in_flops ? "TFLOP/s" : "GB/s"; }

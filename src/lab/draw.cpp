@@ -37,7 +37,8 @@ std::vector<uint64_t> active_addresses(const AccessRecord& record) {
 std::map<uint64_t, std::array<bool, kWordsPerSector>> sectors_of(const AccessRecord& record) {
   std::map<uint64_t, std::array<bool, kWordsPerSector>> sectors;
   for (uint64_t address : active_addresses(record))
-    for (uint64_t word = address / kWordBytes; word <= (address + record.bytes - 1) / kWordBytes; ++word)
+    for (uint64_t word = address / kWordBytes; word <= (address + record.bytes - 1) / kWordBytes;
+         ++word)
       sectors[word / kWordsPerSector][word % kWordsPerSector] = true;
   return sectors;
 }
@@ -66,7 +67,8 @@ std::string draw_sectors(const AccessRecord& record, Ink ink, bool colours) {
     if (++shown % kSectorsPerRow == 0) out += "\n";
   }
   if (shown % kSectorsPerRow != 0) out += "\n";
-  if (sectors.size() > shown) out += fmt::format("  ... and {} sectors more\n", sectors.size() - shown);
+  if (sectors.size() > shown)
+    out += fmt::format("  ... and {} sectors more\n", sectors.size() - shown);
   return out;
 }
 
@@ -78,8 +80,8 @@ std::string draw_global(const AccessRecord& record, bool colours) {
   const bool coalesced = n.sectors <= least + 1;  // an unaligned run may touch one sector more
   const Ink ink = coalesced ? Ink::green : Ink::red;
   const std::string verdict =
-      fmt::format("{}: {} sectors for {} bytes", coalesced ? "coalesced" : "not coalesced", n.sectors,
-                  n.useful_bytes);
+      fmt::format("{}: {} sectors for {} bytes", coalesced ? "coalesced" : "not coalesced",
+                  n.sectors, n.useful_bytes);
   const uint64_t base = *std::min_element(addresses.begin(), addresses.end());
   return "  " + paint(verdict, ink, colours) + "\n" + draw_lanes(record, base) +
          draw_sectors(record, ink, colours);
@@ -87,9 +89,10 @@ std::string draw_global(const AccessRecord& record, bool colours) {
 
 std::string draw_bulk(const AccessRecord& record, bool colours) {
   const AccessCounts n = tile::count(record);
-  return "  " + paint(fmt::format("one bulk copy of {} rows of {} bytes: {} sectors", record.rows,
-                                  record.bytes, n.sectors),
-                      Ink::green, colours) +
+  return "  " +
+         paint(fmt::format("one bulk copy of {} rows of {} bytes: {} sectors", record.rows,
+                           record.bytes, n.sectors),
+               Ink::green, colours) +
          "\n";
 }
 
@@ -101,8 +104,8 @@ std::string draw_shared(const AccessRecord& record, bool colours) {
       words[w % kBanks].insert(w);
   const AccessCounts n = tile::count(record);
   const Ink ink = n.conflicts == 0 ? Ink::green : Ink::yellow;
-  std::string out = "  " + paint(fmt::format("{} wavefronts, {} of them for bank conflicts", n.wavefronts,
-                                             n.conflicts),
+  std::string out = "  " + paint(fmt::format("{} wavefronts, {} of them for bank conflicts",
+                                             n.wavefronts, n.conflicts),
                                  ink, colours);
   out += "\n  words per bank:";
   for (int bank = 0; bank < kBanks; ++bank)
@@ -127,7 +130,8 @@ std::string draw_warp(const Inspection& inspection, bool colours) {
         record.operand < 0 ? "" : " " + inspection.trace.operands()[record.operand].name;
     out += fmt::format("{}:{} {}{}, program {} warp {}, {} bytes per {}\n",
                        path.substr(path.rfind('/') + 1), record.line, name_of(record.kind), operand,
-                       record.program, record.warp, record.bytes, is_bulk(record.kind) ? "row" : "lane");
+                       record.program, record.warp, record.bytes,
+                       is_bulk(record.kind) ? "row" : "lane");
     out += draw_access(record, colours);
   }
   return out;

@@ -1,5 +1,5 @@
-// A text drawing of one warp's accesses: which words of which sectors its lanes use, or how many words
-// each bank of shared memory has to give.
+// A text drawing of one warp's accesses: which words of which sectors its lanes use, or how many
+// words each bank of shared memory has to give.
 #pragma once
 
 #include <string>

@@ -12,7 +12,8 @@ using tile::LineCounts;
 
 constexpr size_t kLoggedRecords = 1 << 16;  // enough to see every line of a program once
 
-std::vector<std::string> configs_of(const Kernel& kernel, const KernelCall& call, const std::string& wanted) {
+std::vector<std::string> configs_of(const Kernel& kernel, const KernelCall& call,
+                                    const std::string& wanted) {
   if (!wanted.empty() && wanted != "all") {
     for (const KernelConfig* config : kernel.fitting(call.args, 0))
       if (config->name.starts_with(wanted)) return {config->name};
@@ -35,8 +36,12 @@ std::optional<KernelResources> resources_of(const KernelCall& call, const std::s
 
 Inspection inspect_call(const KernelCall& call, const std::string& config, int64_t programs) {
   const Kernel& kernel = kernel_registry().get(call.kernel, call.dtype, Target::trace);
-  Inspection out{.kernel = call.kernel, .config = config, .dtype = call.dtype, .dims = call.dims,
-                 .cost = call.cost, .whole = programs == INT64_MAX,
+  Inspection out{.kernel = call.kernel,
+                 .config = config,
+                 .dtype = call.dtype,
+                 .dims = call.dims,
+                 .cost = call.cost,
+                 .whole = programs == INT64_MAX,
                  .trace = tile::Trace({.program_limit = programs, .log_records = kLoggedRecords}),
                  .resources = resources_of(call, config)};
   kernel.config(config).run(&out.trace, call.args);
@@ -74,7 +79,8 @@ std::string footprint_line(const char* what, double touched, double declared, bo
 
 std::string resources_line(const KernelResources& r) {
   return fmt::format(
-      "compiled: {} registers and {} bytes of local memory per thread, {} bytes of shared memory and {} "
+      "compiled: {} registers and {} bytes of local memory per thread, {} bytes of shared memory "
+      "and {} "
       "threads per program, {} programs per multiprocessor\n",
       r.registers, r.local_bytes, r.shared_bytes, r.threads, r.blocks_per_core);
 }
@@ -96,23 +102,34 @@ std::vector<Inspection> inspect(Problem& problem, const InspectOptions& options)
 std::string to_table(const Inspection& inspection) {
   using enum Table::Align;
   const tile::Trace& trace = inspection.trace;
-  Table table({{"line", left}, {"access", left}, {"operand", left}, {"requests"}, {"sectors"},
-               {"sectors/request"}, {"useful bytes/sector"}, {"wavefronts"}, {"conflicts"}});
+  Table table({{"line", left},
+               {"access", left},
+               {"operand", left},
+               {"requests"},
+               {"sectors"},
+               {"sectors/request"},
+               {"useful bytes/sector"},
+               {"wavefronts"},
+               {"conflicts"}});
   for (const LineCounts& line : trace.lines()) table.add_row(cells_of(inspection, line));
   std::string out = fmt::format("{} {} {}: {}\n", inspection.kernel, name_of(inspection.dtype),
                                 inspection.config, to_string(inspection.dims));
   out += table.to_string();
-  out += footprint_line("read", double(trace.unique_bytes_read()), inspection.cost.bytes_read, inspection.whole);
-  out += footprint_line("written", double(trace.unique_bytes_written()), inspection.cost.bytes_written,
+  out += footprint_line("read", double(trace.unique_bytes_read()), inspection.cost.bytes_read,
                         inspection.whole);
+  out += footprint_line("written", double(trace.unique_bytes_written()),
+                        inspection.cost.bytes_written, inspection.whole);
   if (inspection.resources) out += resources_line(*inspection.resources);
   return out;
 }
 
 Json to_json(const Inspection& inspection) {
   const tile::Trace& trace = inspection.trace;
-  Json json = {{"kernel", inspection.kernel}, {"config", inspection.config},
-               {"dtype", name_of(inspection.dtype)}, {"dims", Json::object()}, {"lines", Json::array()}};
+  Json json = {{"kernel", inspection.kernel},
+               {"config", inspection.config},
+               {"dtype", name_of(inspection.dtype)},
+               {"dims", Json::object()},
+               {"lines", Json::array()}};
   for (const Dim& dim : inspection.dims) json["dims"][dim.name] = dim.size;
   for (const LineCounts& line : trace.lines())
     json["lines"].push_back({{"file", line.file},
@@ -129,8 +146,10 @@ Json to_json(const Inspection& inspection) {
   json["declared_bytes_read"] = inspection.cost.bytes_read;
   json["declared_bytes_written"] = inspection.cost.bytes_written;
   if (const auto& r = inspection.resources)
-    json["resources"] = {{"registers", r->registers}, {"local_bytes", r->local_bytes},
-                         {"shared_bytes", r->shared_bytes}, {"threads", r->threads},
+    json["resources"] = {{"registers", r->registers},
+                         {"local_bytes", r->local_bytes},
+                         {"shared_bytes", r->shared_bytes},
+                         {"threads", r->threads},
                          {"programs_per_core", r->blocks_per_core}};
   return json;
 }

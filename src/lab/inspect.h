@@ -17,22 +17,22 @@ struct Inspection {
   std::string config;
   DType dtype = DType::f32;
   Dims dims;
-  Cost cost;                                 // declared
-  bool whole = true;                         // every program was traced
+  Cost cost;          // declared
+  bool whole = true;  // every program was traced
   tile::Trace trace;
   std::optional<KernelResources> resources;  // where there is a GPU
 };
 
 struct InspectOptions {
-  std::string config;            // empty: each kernel's first that fits; "all"; or how a name begins
+  std::string config;  // empty: each kernel's first that fits; "all"; or how a name begins
   int64_t programs = INT64_MAX;  // traced at most, from the first
 };
 
 // Traces every kernel of a problem, whose device must be the CPU.
 std::vector<Inspection> inspect(Problem& problem, const InspectOptions& options);
 
-// Per source line and operand: requests, sectors, useful bytes, wavefronts and conflicts; then the bytes
-// touched against the kernel's declared cost.
+// Per source line and operand: requests, sectors, useful bytes, wavefronts and conflicts; then the
+// bytes touched against the kernel's declared cost.
 std::string to_table(const Inspection& inspection);
 
 Json to_json(const Inspection& inspection);

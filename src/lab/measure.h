@@ -1,6 +1,7 @@
-// Timing, of one or of many rivals. A sample is a graph of many launches between two events, so launch
-// overhead stays out of it; rivals take turns in an order that changes each round, so that all see the
-// same clocks and temperature; it ends when the medians are steady or the time is spent.
+// Timing, of one or of many rivals. A sample is a graph of many launches between two events, so
+// launch overhead stays out of it; rivals take turns in an order that changes each round, so that
+// all see the same clocks and temperature; it ends when the medians are steady or the time is
+// spent.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,8 @@ struct Contender {
 
 // Time of one launch, over the samples.
 struct Timing {
-  std::vector<double> samples_us;  // by round: sample r of two rivals were taken one after the other
+  std::vector<double>
+      samples_us;  // by round: sample r of two rivals were taken one after the other
 
   double median_us() const { return quantile_us(0.5); }
   double quantile_us(double q) const;
@@ -39,12 +41,12 @@ struct Ratio {
 Ratio speed_ratio(const Timing& a, const Timing& b);
 
 struct MeasureOptions {
-  double budget_s = 1.0;     // for all contenders together, beyond the least number of rounds
-  double noise = 0.002;      // relative standard error of the medians to stop at
+  double budget_s = 1.0;  // for all contenders together, beyond the least number of rounds
+  double noise = 0.002;   // relative standard error of the medians to stop at
   int min_rounds = 7;
   int max_rounds = 101;
-  double sample_us = 5000;   // aimed at for one sample
-  int sets = 1;              // of operands; a sample has at least as many launches
+  double sample_us = 5000;                  // aimed at for one sample
+  int sets = 1;                             // of operands; a sample has at least as many launches
   const std::atomic<bool>* stop = nullptr;  // set to true elsewhere: measuring throws Interrupted
 };
 

@@ -1,5 +1,5 @@
-// A tensor of a measured problem. Inputs hold normal numbers that the host knows by index, so that a
-// result can be checked against float64 without a copy of the operands; outputs start as NaN.
+// A tensor of a measured problem. Inputs hold normal numbers that the host knows by index, so that
+// a result can be checked against float64 without a copy of the operands; outputs start as NaN.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct Values {
   float mean = 0;
 };
 
-// The exact value of a result, and a bound on the sum of the magnitudes of what is added up to it (0:
-// the value itself).
+// The exact value of a result, and a bound on the sum of the magnitudes of what is added up to it
+// (0: the value itself).
 struct Exact {
   double value = 0;
   double norm = 0;

@@ -78,16 +78,18 @@ Problem::Problem(const ProblemRequest& request) : request_(request), stream_(req
 
 void Problem::plan_sets(double bytes_per_set) {
   const double rotated = 3.0 * cache_bytes(device());
-  sets_ = request_.sets > 0
-              ? request_.sets
-              : static_cast<int>(std::clamp(std::ceil(rotated / bytes_per_set), 1.0, double(kMaxSets)));
+  sets_ =
+      request_.sets > 0
+          ? request_.sets
+          : static_cast<int>(std::clamp(std::ceil(rotated / bytes_per_set), 1.0, double(kMaxSets)));
 }
 
 const Operand& Problem::input(int batch, int rows, int cols, float scale, float mean) {
   return input_of(dtype(), batch, rows, cols, scale, mean);
 }
 
-const Operand& Problem::input_of(DType type, int batch, int rows, int cols, float scale, float mean) {
+const Operand& Problem::input_of(DType type, int batch, int rows, int cols, float scale,
+                                 float mean) {
   const Values values{.phase = 99991 * (operands_.size() + 1), .scale = scale, .mean = mean};
   operands_.push_back(std::make_unique<Operand>(stream_, type, batch, rows, cols, values));
   return *operands_.back();
@@ -140,7 +142,8 @@ const ProblemSpec& find_problem(std::string_view name) {
   for (const ProblemSpec& spec : problem_specs())
     if (spec.name == name) return spec;
   for (const ProblemSpec& spec : problem_specs())
-    if (std::find(spec.kernels.begin(), spec.kernels.end(), name) != spec.kernels.end()) return spec;
+    if (std::find(spec.kernels.begin(), spec.kernels.end(), name) != spec.kernels.end())
+      return spec;
   fail_unknown_problem(name);
 }
 

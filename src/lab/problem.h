@@ -22,7 +22,7 @@ namespace cria {
 struct Parameter {
   std::string name;
   std::string help;
-  int64_t on_cpu;   // defaults
+  int64_t on_cpu;  // defaults
   int64_t on_cuda;
   int64_t least = 1;
   int64_t most = INT32_MAX;
@@ -87,7 +87,8 @@ class Problem {
 
   // Every operand made gets values of its own.
   const Operand& input(int batch, int rows, int cols, float scale = 1, float mean = 0);
-  const Operand& input_of(DType dtype, int batch, int rows, int cols, float scale = 1, float mean = 0);
+  const Operand& input_of(DType dtype, int batch, int rows, int cols, float scale = 1,
+                          float mean = 0);
   const Operand& output(int batch, int rows, int cols);
   const Operand& output_of(DType dtype, int batch, int rows, int cols);
   // Neither: what prepare() computes, or an intermediate result.
@@ -139,8 +140,8 @@ const std::vector<ProblemSpec>& problem_specs();
 // ("rmsnorm_forward") is understood, too.
 const ProblemSpec& find_problem(std::string_view name);
 
-// Makes it, with defaults for sizes not given. Errors say what to change: sizes out of range, a type
-// or shape that no kernel can do.
+// Makes it, with defaults for sizes not given. Errors say what to change: sizes out of range, a
+// type or shape that no kernel can do.
 std::unique_ptr<Problem> make_problem(const ProblemSpec& spec, ProblemRequest request);
 
 // Calls f(T{}) for a floating-point DType.

@@ -13,7 +13,8 @@ const BenchRow* fastest_of(const BenchResult& result, const std::string& variant
     if (row.kind == BenchRow::Kind::kernel && row.name == variant && row.accuracy.ok &&
         (!best || row.timing.median_us() < best->timing.median_us()))
       best = &row;
-  if (!best) fail_f("no configuration of {} gives a right result here; please report this", variant);
+  if (!best)
+    fail_f("no configuration of {} gives a right result here; please report this", variant);
   return best;
 }
 

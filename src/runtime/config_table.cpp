@@ -26,7 +26,8 @@ constexpr const char* kFormat = "cria tuned configurations, version 1";
 std::string key_of(std::string_view device, std::string_view kernel, std::string_view dtype,
                    std::string_view shape_class) {
   std::string key;
-  for (std::string_view part : {device, kernel, dtype, shape_class}) key.append(part).push_back('\n');
+  for (std::string_view part : {device, kernel, dtype, shape_class})
+    key.append(part).push_back('\n');
   return key;
 }
 
@@ -61,8 +62,8 @@ class FileLock {
 
  private:
   [[noreturn]] static void fail_unwritable(const fs::path& path) {
-    fail_f("cannot write {}: {}; name a writable place with --cache FILE or CRIA_CACHE", path.string(),
-           std::strerror(errno));
+    fail_f("cannot write {}: {}; name a writable place with --cache FILE or CRIA_CACHE",
+           path.string(), std::strerror(errno));
   }
   int file_;
 };
@@ -70,9 +71,12 @@ class FileLock {
 // Makes the folder when it is not there.
 fs::path lock_path(const fs::path& path) {
   if (path.empty())
-    fail("there is no place for the tuned configurations: name a file with --cache FILE or CRIA_CACHE");
+    fail(
+        "there is no place for the tuned configurations: name a file with --cache FILE or "
+        "CRIA_CACHE");
   if (fs::is_directory(path))
-    fail_f("cannot write {}: it is a folder; name a file with --cache FILE or CRIA_CACHE", path.string());
+    fail_f("cannot write {}: it is a folder; name a file with --cache FILE or CRIA_CACHE",
+           path.string());
   std::error_code ignored;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), ignored);
   return path.string() + ".lock";
@@ -145,7 +149,8 @@ const std::string& device_key(Device device) {
   return device.backend == Backend::cpu ? cpu : cuda.at(device.index);
 }
 
-const std::string* tuned_config(Device device, const Kernel& kernel, const std::string& shape_class) {
+const std::string* tuned_config(Device device, const Kernel& kernel,
+                                const std::string& shape_class) {
   static const ConfigTable table = ConfigTable::load(tuning_cache_path());
   if (table.empty()) return nullptr;
   return table.find(device_key(device), kernel.name, kernel.dtype, shape_class);

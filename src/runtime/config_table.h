@@ -1,6 +1,7 @@
-// The winners of auto-tuning, kept in a file: which configuration a kernel uses for a class of shapes
-// on a device. The file is JSON to be read by people, may be deleted at any time, and is safe when
-// several processes write it. Its place: CRIA_CACHE, else XDG_CACHE_HOME/cria/tuned.json, else
+// The winners of auto-tuning, kept in a file: which configuration a kernel uses for a class of
+// shapes on a device. The file is JSON to be read by people, may be deleted at any time, and is
+// safe when several processes write it. Its place: CRIA_CACHE, else XDG_CACHE_HOME/cria/tuned.json,
+// else
 // ~/.cache/cria/tuned.json.
 #pragma once
 
@@ -25,8 +26,8 @@ struct TunedConfig {
 
 class ConfigTable {
  public:
-  // What the file holds; nothing when it is absent. A file that cannot be understood is ignored with
-  // a warning on stderr.
+  // What the file holds; nothing when it is absent. A file that cannot be understood is ignored
+  // with a warning on stderr.
   static ConfigTable load(const std::filesystem::path& path);
 
   bool empty() const { return configs_.empty(); }
@@ -46,7 +47,8 @@ const std::string& device_key(Device device);
 
 // The configuration tuned for these, from the table as it was when this process first asked; null
 // when there is none. Cheap enough for every launch.
-const std::string* tuned_config(Device device, const Kernel& kernel, const std::string& shape_class);
+const std::string* tuned_config(Device device, const Kernel& kernel,
+                                const std::string& shape_class);
 
 // An Error when the file could not be written; asked before long work whose result would be lost.
 void check_tuning_cache(const std::filesystem::path& path);

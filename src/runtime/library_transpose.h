@@ -1,4 +1,5 @@
-// The vendor's transposed copy, a rival for cria's own: cuBLASLt's matrix transform. CPUs have none.
+// The vendor's transposed copy, a rival for cria's own: cuBLASLt's matrix transform. CPUs have
+// none.
 #pragma once
 
 #include "base/dtype.h"

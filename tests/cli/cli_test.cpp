@@ -36,8 +36,8 @@ class Cli : public testing::Test {
 
   // `arguments` are words for the shell.
   Output run(const std::string& arguments) const {
-    const std::string command = "CRIA_CACHE=" + file("tuned.json") + " " CRIA_BINARY " " + arguments + " > " +
-                                file("out") + " 2> " + file("err");
+    const std::string command = "CRIA_CACHE=" + file("tuned.json") + " " CRIA_BINARY " " +
+                                arguments + " > " + file("out") + " 2> " + file("err");
     const int status = std::system(command.c_str());
     return {WEXITSTATUS(status), read_text(file("out")), read_text(file("err"))};
   }
@@ -46,7 +46,8 @@ class Cli : public testing::Test {
   void expect_refused(const std::string& arguments, const std::string& words) const {
     const Output output = run(arguments);
     EXPECT_EQ(output.exit_code, 2) << arguments << "\n" << output.err;
-    EXPECT_EQ(std::count(output.err.begin(), output.err.end(), '\n'), 1) << arguments << "\n" << output.err;
+    EXPECT_EQ(std::count(output.err.begin(), output.err.end(), '\n'), 1) << arguments << "\n"
+                                                                         << output.err;
     EXPECT_NE(output.err.find(words), std::string::npos) << arguments << "\n" << output.err;
   }
 
@@ -81,8 +82,8 @@ TEST_F(Cli, DevicesNamesTheCpu) {
 }
 
 TEST_F(Cli, BenchWritesTableAndJson) {
-  const Output output =
-      run("bench rmsnorm --rows 64,65 --cols 256 --config all --json " + file("bench.json") + kQuick);
+  const Output output = run("bench rmsnorm --rows 64,65 --cols 256 --config all --json " +
+                            file("bench.json") + kQuick);
   EXPECT_EQ(output.exit_code, 0) << output.err;
   EXPECT_NE(output.out.find("copy (ceiling)"), std::string::npos) << output.out;
   const Json json = read_json(file("bench.json"));
@@ -91,7 +92,8 @@ TEST_F(Cli, BenchWritesTableAndJson) {
 }
 
 TEST_F(Cli, InspectDrawsAWarp) {
-  const Output output = run("inspect transpose --rows 128 --cols 128 --colour always --json " + file("i.json"));
+  const Output output =
+      run("inspect transpose --rows 128 --cols 128 --colour always --json " + file("i.json"));
   EXPECT_EQ(output.exit_code, 0) << output.err;
   EXPECT_NE(output.out.find("not coalesced"), std::string::npos);
   EXPECT_NE(output.out.find("\x1b[31m"), std::string::npos);
@@ -102,7 +104,8 @@ TEST_F(Cli, TuneKeepsTheWinner) {
   const Output output = run(std::string("tune rmsnorm --rows 64 --cols 256") + kQuick);
   EXPECT_EQ(output.exit_code, 0) << output.err;
   const Json table = read_json(file("tuned.json"));
-  EXPECT_EQ(table.at("devices").begin()->at("rmsnorm_forward").at("f32").size(), 1u) << table.dump(2);
+  EXPECT_EQ(table.at("devices").begin()->at("rmsnorm_forward").at("f32").size(), 1u)
+      << table.dump(2);
 }
 
 TEST_F(Cli, CorruptCacheIsAWarningOnly) {
@@ -139,8 +142,10 @@ TEST_F(Cli, BadInputGetsOneSentence) {
 
 TEST_F(Cli, UnwritableFilesAreRefusedAtOnce) {
   write_text(file("plain"), "");
-  expect_refused("bench rmsnorm --rows 8 --cols 8 --device cpu --json " + file("plain/x.json"), "cannot write");
-  expect_refused("tune rmsnorm --rows 8 --cols 8 --device cpu --cache " + file("plain/x.json"), "--cache");
+  expect_refused("bench rmsnorm --rows 8 --cols 8 --device cpu --json " + file("plain/x.json"),
+                 "cannot write");
+  expect_refused("tune rmsnorm --rows 8 --cols 8 --device cpu --cache " + file("plain/x.json"),
+                 "--cache");
 }
 
 TEST_F(Cli, CudaWithoutAGpuIsRefused) {
@@ -153,9 +158,10 @@ TEST_F(Cli, ControlCEndsItCleanly) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     const std::string out = file("out"), err = file("err");
-    if (!std::freopen(out.c_str(), "w", stdout) || !std::freopen(err.c_str(), "w", stderr)) ::_exit(99);
-    ::execl(CRIA_BINARY, "cria", "bench", "vector_add", "--n", "100000", "--device", "cpu", "--seconds", "60",
-            nullptr);
+    if (!std::freopen(out.c_str(), "w", stdout) || !std::freopen(err.c_str(), "w", stderr))
+      ::_exit(99);
+    ::execl(CRIA_BINARY, "cria", "bench", "vector_add", "--n", "100000", "--device", "cpu",
+            "--seconds", "60", nullptr);
     ::_exit(98);
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
@@ -163,7 +169,8 @@ TEST_F(Cli, ControlCEndsItCleanly) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   // It may have been done before the signal came.
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) GTEST_SKIP() << "the program was done too soon";
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    GTEST_SKIP() << "the program was done too soon";
   EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 130);
   EXPECT_EQ(read_text(file("err")), "cria: interrupted\n");

@@ -67,7 +67,8 @@ TEST(Accuracy, EndsOfLargeOutputsAreLookedAt) {
 TEST(Operand, HoldsWhatItSays) {
   Stream stream(kCpu);
   // More than one period of the numbers it is made of.
-  const Operand in(stream, DType::bf16, 2, 1031, 1033, Values{.phase = 12345, .scale = 2, .mean = 1});
+  const Operand in(stream, DType::bf16, 2, 1031, 1033,
+                   Values{.phase = 12345, .scale = 2, .mean = 1});
   const std::vector<double> held = in.held(0, in.size()), fetched = in.fetched(0, in.size());
   EXPECT_EQ(held, fetched);
   EXPECT_EQ(in.held(999), held[999]);

@@ -36,7 +36,8 @@ TEST(Measure, RatiosArePairedByRound) {
 TEST(Measure, TellsFastFromSlow) {
   Stream stream(kCpu);
   MeasureOptions options{.budget_s = 0.1, .min_rounds = 3, .sample_us = 1000};
-  const std::vector<Timing> timings = measure(stream, {sleeper("fast", 200), sleeper("slow", 2000)}, options);
+  const std::vector<Timing> timings =
+      measure(stream, {sleeper("fast", 200), sleeper("slow", 2000)}, options);
   ASSERT_EQ(timings.size(), 2u);
   EXPECT_GE(timings[0].median_us(), 200);
   EXPECT_GE(timings[1].median_us(), 2000);
@@ -48,7 +49,8 @@ TEST(Measure, TurnsVisitEverySetOfOperands) {
   Stream stream(kCpu);
   std::vector<int> seen(5);
   const Contender contender{"", [&](Stream&, int turn) { ++seen[turn % 5]; }};
-  measure(stream, {contender}, {.budget_s = 0, .min_rounds = 1, .max_rounds = 1, .sample_us = 0, .sets = 5});
+  measure(stream, {contender},
+          {.budget_s = 0, .min_rounds = 1, .max_rounds = 1, .sample_us = 0, .sets = 5});
   for (int count : seen) EXPECT_GT(count, 0);
 }
 
@@ -66,7 +68,8 @@ TEST(Measure, TakesTurnsInAnOrderThatChanges) {
   EXPECT_NE(rounds.substr(0, 3), rounds.substr(3, 3));
   EXPECT_NE(rounds.substr(3, 3), rounds.substr(6, 3));
   for (int r = 0; r < 3; ++r)
-    for (char c : {'a', 'b', 'c'}) EXPECT_NE(rounds.substr(3 * r, 3).find(c), std::string::npos) << order;
+    for (char c : {'a', 'b', 'c'})
+      EXPECT_NE(rounds.substr(3 * r, 3).find(c), std::string::npos) << order;
 }
 
 TEST(Measure, StopsWhenAsked) {

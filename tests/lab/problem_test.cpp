@@ -15,16 +15,19 @@ namespace {
 ProblemRequest small_request(const ProblemSpec& spec, DType dtype = DType::f32) {
   ProblemRequest request{.device = kCpu, .dtype = dtype, .sets = 1};
   for (const Parameter& p : spec.parameters)
-    if (p.on_cpu > 1) request.sizes[p.name] = std::max<int64_t>(p.least, std::min<int64_t>(p.on_cpu, 96));
+    if (p.on_cpu > 1)
+      request.sizes[p.name] = std::max<int64_t>(p.least, std::min<int64_t>(p.on_cpu, 96));
   return request;
 }
 
 TEST(Problem, EveryKernelHasOne) {
   std::set<std::string> covered, registered;
-  for (const ProblemSpec& spec : problem_specs()) covered.insert(spec.kernels.begin(), spec.kernels.end());
+  for (const ProblemSpec& spec : problem_specs())
+    covered.insert(spec.kernels.begin(), spec.kernels.end());
   for (const Kernel& kernel : kernel_registry().all()) registered.insert(kernel.name);
   for (const std::string& kernel : registered)
-    EXPECT_TRUE(covered.contains(kernel)) << kernel << " is in no problem: add it to src/lab/problems/";
+    EXPECT_TRUE(covered.contains(kernel))
+        << kernel << " is in no problem: add it to src/lab/problems/";
   for (const std::string& kernel : covered)
     EXPECT_TRUE(registered.contains(kernel)) << kernel << " of a problem is in no kernel list";
 }
@@ -35,7 +38,8 @@ TEST(Problem, FlagsMeanTheSameEverywhere) {
   for (const ProblemSpec& spec : problem_specs()) {
     EXPECT_TRUE(names.insert(spec.name).second) << spec.name;
     for (const Parameter& p : spec.parameters)
-      EXPECT_EQ(help.try_emplace(p.name, p.help).first->second, p.help) << spec.name << " --" << p.name;
+      EXPECT_EQ(help.try_emplace(p.name, p.help).first->second, p.help)
+          << spec.name << " --" << p.name;
   }
 }
 
@@ -50,7 +54,8 @@ TEST_P(EveryProblem, ItsKernelsAndRivalsAreRight) {
     const std::unique_ptr<Problem> problem = make_problem(spec(), small_request(spec(), dtype));
     for (const Variant& variant : problem->variants()) {
       const Accuracy accuracy = problem->check([&](Stream& s, int turn) { variant.run(s, turn); });
-      EXPECT_TRUE(accuracy.ok) << variant.name << " " << name_of(dtype) << ": " << accuracy.max_error;
+      EXPECT_TRUE(accuracy.ok) << variant.name << " " << name_of(dtype) << ": "
+                               << accuracy.max_error;
     }
     for (const Rival& rival : problem->rivals()) {
       const Accuracy accuracy = problem->check(rival.run);
@@ -72,14 +77,17 @@ TEST(Problem, UnknownNamesGetSuggestions) {
     find_problem("rmsnrm");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("did you mean rmsnorm?"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("did you mean rmsnorm?"), std::string::npos)
+        << error.what();
   }
   EXPECT_EQ(find_problem("rmsnorm_forward").name, "rmsnorm");
 }
 
 TEST(Problem, SizesAreChecked) {
   const ProblemSpec& spec = find_problem("rmsnorm");
-  const auto make = [&](Sizes sizes) { make_problem(spec, {.device = kCpu, .sizes = std::move(sizes)}); };
+  const auto make = [&](Sizes sizes) {
+    make_problem(spec, {.device = kCpu, .sizes = std::move(sizes)});
+  };
   EXPECT_THROW(make({{"rows", 0}}), Error);
   EXPECT_THROW(make({{"rows", -4}}), Error);
   EXPECT_THROW(make({{"rows", int64_t{1} << 40}}), Error);

@@ -1,5 +1,5 @@
-// The table of tuned configurations: what is written is found again, by key, whatever happens to the
-// file in between.
+// The table of tuned configurations: what is written is found again, by key, whatever happens to
+// the file in between.
 #include "runtime/config_table.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,8 @@ TEST_F(ConfigTableTest, ProcessesThatWriteAtOnceLoseNothing) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       for (int i = 0; i < kEach; ++i)
-        record_tuned(file(), winner("m<=" + std::to_string(p * kEach + i), "c" + std::to_string(p)));
+        record_tuned(file(),
+                     winner("m<=" + std::to_string(p * kEach + i), "c" + std::to_string(p)));
       ::_exit(0);
     }
     children.push_back(child);
@@ -102,7 +103,8 @@ TEST_F(ConfigTableTest, ProcessesThatWriteAtOnceLoseNothing) {
   }
   const ConfigTable table = ConfigTable::load(file());
   for (int i = 0; i < kProcesses * kEach; ++i)
-    EXPECT_NE(table.find("Some GPU", "gemm_nt", DType::bf16, "m<=" + std::to_string(i)), nullptr) << i;
+    EXPECT_NE(table.find("Some GPU", "gemm_nt", DType::bf16, "m<=" + std::to_string(i)), nullptr)
+        << i;
 }
 
 TEST_F(ConfigTableTest, UnwritablePlaceIsOneSentence) {

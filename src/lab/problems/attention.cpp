@@ -1,4 +1,5 @@
-// Flash attention against the unfused sequence: product, softmax, product, with the scores in memory.
+// Flash attention against the unfused sequence: product, softmax, product, with the scores in
+// memory.
 #include "kernels/attention.h"
 
 #include <cmath>
@@ -23,12 +24,13 @@ class Attention final : public Problem {
         scale_(1 / std::sqrt(float(head_dim_))) {
     const int batch = request["batch"];
     if (heads_ % kv_heads_ != 0)
-      fail_f("--heads {} is not a multiple of --kv-heads {}: give each key head equally many", heads_,
-             kv_heads_);
+      fail_f("--heads {} is not a multiple of --kv-heads {}: give each key head equally many",
+             heads_, kv_heads_);
     const double row_bytes = double(head_dim_) * size_of(dtype());
     plan_sets(2.0 * batch * (heads_ + kv_heads_) * length_ * row_bytes);
     for (int set = 0; set < sets(); ++set) {
-      data_.push_back({&input(batch * heads_, length_, head_dim_), &input(batch * kv_heads_, length_, head_dim_),
+      data_.push_back({&input(batch * heads_, length_, head_dim_),
+                       &input(batch * kv_heads_, length_, head_dim_),
                        &input(batch * kv_heads_, length_, head_dim_),
                        &output(batch * heads_, length_, head_dim_)});
       add_kernel(data_.back());
@@ -50,8 +52,8 @@ class Attention final : public Problem {
   void add_kernel(const Set& set) {
     with_float(dtype(), [&](auto t) {
       using T = decltype(t);
-      kernels::AttentionForwardArgs<T> args{set.q->tensor<T>(), set.k->tensor<T>(), set.v->tensor<T>(),
-                                            set.o->tensor<T>()};
+      kernels::AttentionForwardArgs<T> args{set.q->tensor<T>(), set.k->tensor<T>(),
+                                            set.v->tensor<T>(), set.o->tensor<T>()};
       args.scale = scale_, args.causal = causal_, args.precision = dot_precision(tf32_);
       add_call("attention", args);
     });
@@ -63,11 +65,27 @@ class Attention final : public Problem {
     const Operand& scores = scratch_of(dtype(), matrices, length_, length_);
     const int64_t qkv = int64_t{length_} * head_dim_, square = int64_t{length_} * length_;
     const Precision precision = tf32_ ? Precision::tf32 : Precision::full;
-    const Product qk{.m = length_, .n = length_, .k = head_dim_, .trans_b = true, .in = dtype(),
-                     .out = dtype(), .precision = precision, .alpha = scale_, .batch = matrices,
-                     .stride_a = qkv, .stride_b = qkv, .stride_c = square};
-    const Product pv{.m = length_, .n = head_dim_, .k = length_, .in = dtype(), .out = dtype(),
-                     .precision = precision, .batch = matrices, .stride_a = square, .stride_b = qkv,
+    const Product qk{.m = length_,
+                     .n = length_,
+                     .k = head_dim_,
+                     .trans_b = true,
+                     .in = dtype(),
+                     .out = dtype(),
+                     .precision = precision,
+                     .alpha = scale_,
+                     .batch = matrices,
+                     .stride_a = qkv,
+                     .stride_b = qkv,
+                     .stride_c = square};
+    const Product pv{.m = length_,
+                     .n = head_dim_,
+                     .k = length_,
+                     .in = dtype(),
+                     .out = dtype(),
+                     .precision = precision,
+                     .batch = matrices,
+                     .stride_a = square,
+                     .stride_b = qkv,
                      .stride_c = qkv};
     add_rival({"product, softmax, product", [this, &scores, qk, pv](Stream& s, int turn) {
                  const Set& set = data_[turn % data_.size()];
@@ -89,13 +107,15 @@ class Attention final : public Problem {
     const Set& set = data_[0];
     const int64_t d = head_dim_, n = length_;
     // The weights are rounded to the operands' type before they meet v.
-    const ErrorBound bound{.length = n, .inner = product_roundoff(dtype(), tf32_) + 2 * roundoff(dtype())};
+    const ErrorBound bound{.length = n,
+                           .inner = product_roundoff(dtype(), tf32_) + 2 * roundoff(dtype())};
     return check_output(*set.o, bound, 4.0 * n, [&](int64_t row, auto cols, auto want) {
       const int64_t head = row / n, query = row % n;
       const int64_t kv = head / heads_ * kv_heads_ + head % heads_ / (heads_ / kv_heads_);
       const int64_t seen = causal_ ? query + 1 : n;
       const std::vector<double> q = set.q->held(row * d, d);
-      const std::vector<double> k = set.k->held(kv * n * d, seen * d), v = set.v->held(kv * n * d, seen * d);
+      const std::vector<double> k = set.k->held(kv * n * d, seen * d),
+                                v = set.v->held(kv * n * d, seen * d);
       std::vector<double> weight(seen);
       double top = -INFINITY, total = 0;
       for (int64_t j = 0; j < seen; ++j) {

@@ -7,8 +7,8 @@
 
 namespace cria {
 
-ElementwiseProblem::ElementwiseProblem(const ProblemRequest& request, int rows, int cols, int inputs,
-                                       int outputs)
+ElementwiseProblem::ElementwiseProblem(const ProblemRequest& request, int rows, int cols,
+                                       int inputs, int outputs)
     : Problem(request) {
   plan_sets(double(inputs + outputs) * rows * cols * size_of(dtype()));
   for (int set = 0; set < sets(); ++set) {
@@ -22,16 +22,17 @@ Accuracy ElementwiseProblem::check_results() const {
   const Set& set = data_[0];
   Accuracy total;
   for (size_t o = 0; o < set.out.size(); ++o)
-    total.include(check_output(*set.out[o], {.length = 4}, 8, [&](int64_t row, auto cols, auto want) {
-      std::vector<double> in(set.in.size());
-      std::vector<Exact> out(set.out.size());
-      for (size_t i = 0; i < cols.size(); ++i) {
-        for (size_t k = 0; k < in.size(); ++k)
-          in[k] = set.in[k]->held(row * set.in[k]->cols() + cols[i]);
-        exact(in, out);
-        want[i] = out[o];
-      }
-    }));
+    total.include(
+        check_output(*set.out[o], {.length = 4}, 8, [&](int64_t row, auto cols, auto want) {
+          std::vector<double> in(set.in.size());
+          std::vector<Exact> out(set.out.size());
+          for (size_t i = 0; i < cols.size(); ++i) {
+            for (size_t k = 0; k < in.size(); ++k)
+              in[k] = set.in[k]->held(row * set.in[k]->cols() + cols[i]);
+            exact(in, out);
+            want[i] = out[o];
+          }
+        }));
   return total;
 }
 
@@ -45,7 +46,8 @@ double silu_slope_norm(double x) { return sigmoid(x) * (1 + std::abs(x)); }
 
 class VectorAdd final : public ElementwiseProblem {
  public:
-  explicit VectorAdd(const ProblemRequest& request) : ElementwiseProblem(request, 1, request["n"], 2, 1) {
+  explicit VectorAdd(const ProblemRequest& request)
+      : ElementwiseProblem(request, 1, request["n"], 2, 1) {
     for (const Set& s : data_)
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
@@ -84,8 +86,9 @@ class SiluBackward final : public ElementwiseProblem {
     for (const Set& s : data_)
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
-        add_call("silu_backward", kernels::SiluBackwardArgs<T>{s.in[0]->tensor<T>(), s.in[1]->tensor<T>(),
-                                                               s.out[0]->tensor<T>()});
+        add_call("silu_backward",
+                 kernels::SiluBackwardArgs<T>{s.in[0]->tensor<T>(), s.in[1]->tensor<T>(),
+                                              s.out[0]->tensor<T>()});
       });
   }
 
@@ -102,8 +105,8 @@ class SiluUp final : public ElementwiseProblem {
     for (const Set& s : data_)
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
-        add_call("silu_up", kernels::SiluUpForwardArgs<T>{s.in[0]->tensor<T>(), s.in[1]->tensor<T>(),
-                                                          s.out[0]->tensor<T>()});
+        add_call("silu_up", kernels::SiluUpForwardArgs<T>{
+                                s.in[0]->tensor<T>(), s.in[1]->tensor<T>(), s.out[0]->tensor<T>()});
       });
   }
 
@@ -140,11 +143,23 @@ class SiluUpBackward final : public ElementwiseProblem {
 std::vector<ProblemSpec> elementwise_problems() {
   const std::vector<Parameter> matrix = {{"rows", "rows of the matrix", 4096, 65536},
                                          {"cols", "columns of the matrix", 1024, 5632}};
-  return {{"vector_add", "z = x + y", {{"n", "elements; of gemm: columns of c", 1 << 22, 1 << 28}}, {"vector_add"}, make<VectorAdd>},
+  return {{"vector_add",
+           "z = x + y",
+           {{"n", "elements; of gemm: columns of c", 1 << 22, 1 << 28}},
+           {"vector_add"},
+           make<VectorAdd>},
           {"silu", "SiLU", matrix, {"silu_forward"}, make<Silu>},
           {"silu_backward", "SiLU, backward", matrix, {"silu_backward"}, make<SiluBackward>},
-          {"silu_up", "silu(gate) * up, the activation of SwiGLU", matrix, {"silu_up_forward"}, make<SiluUp>},
-          {"silu_up_backward", "silu(gate) * up, backward", matrix, {"silu_up_backward"}, make<SiluUpBackward>}};
+          {"silu_up",
+           "silu(gate) * up, the activation of SwiGLU",
+           matrix,
+           {"silu_up_forward"},
+           make<SiluUp>},
+          {"silu_up_backward",
+           "silu(gate) * up, backward",
+           matrix,
+           {"silu_up_backward"},
+           make<SiluUpBackward>}};
 }
 
 }  // namespace cria

@@ -1,5 +1,5 @@
-// Problems in which every element of the outputs depends on the same element of the inputs: a matrix
-// each, bound by memory.
+// Problems in which every element of the outputs depends on the same element of the inputs: a
+// matrix each, bound by memory.
 #pragma once
 
 #include <span>

@@ -15,11 +15,17 @@ class GateUp final : public Problem {
   explicit GateUp(const ProblemRequest& request) : Problem(request), tf32_(request["tf32"] != 0) {
     const int m = request["m"], d = request["dim"], f = request["ffn"];
     // Both projections in one product: gate's rows, then up's.
-    both_ = {.m = m, .n = 2 * f, .k = d, .trans_b = true, .in = dtype(), .out = dtype(),
+    both_ = {.m = m,
+             .n = 2 * f,
+             .k = d,
+             .trans_b = true,
+             .in = dtype(),
+             .out = dtype(),
              .precision = tf32_ ? Precision::tf32 : Precision::full};
     plan_sets((double(m) * d + 2.0 * f * d + double(m) * f) * size_of(dtype()));
     for (int set = 0; set < sets(); ++set)
-      data_.push_back({&input(1, m, d), &input(1, 2 * f, d, 1 / std::sqrt(float(d))), &output(1, m, f)});
+      data_.push_back(
+          {&input(1, m, d), &input(1, 2 * f, d, 1 / std::sqrt(float(d))), &output(1, m, f)});
     projected_ = &scratch_of(dtype(), 1, m, 2 * f);
     for (const Set& set : data_) add_kernel(set);
     add_library();
@@ -46,13 +52,13 @@ class GateUp final : public Problem {
   void add_library() {
     const auto algorithms = product_algorithms(device(), both_);
     for (size_t i = 0; i < algorithms.size(); ++i)
-      add_rival({(on_cuda() ? fmt::format("cublasLt {}", i) : product_library(device())) +
-                     " + silu_up",
-                 [this, i](Stream& s, int turn) {
-                   const Set& set = data_[turn % data_.size()];
-                   multiply(s, both_, set.x->data(), set.w->data(), projected_->data(), int(i));
-                   activate(s, set);
-                 }});
+      add_rival(
+          {(on_cuda() ? fmt::format("cublasLt {}", i) : product_library(device())) + " + silu_up",
+           [this, i](Stream& s, int turn) {
+             const Set& set = data_[turn % data_.size()];
+             multiply(s, both_, set.x->data(), set.w->data(), projected_->data(), int(i));
+             activate(s, set);
+           }});
   }
 
   void activate(Stream& stream, const Set& set) const {
@@ -61,8 +67,8 @@ class GateUp final : public Problem {
       const Tensor<const T> p = projected_->tensor<T>();
       const int f = p.cols / 2;
       launch(stream, kernels::SiluUpForwardArgs<T>{matrix_of(p.data, p.rows, f, p.ld),
-                                                    matrix_of(p.data + f, p.rows, f, p.ld),
-                                                    set.y->tensor<T>()});
+                                                   matrix_of(p.data + f, p.rows, f, p.ld),
+                                                   set.y->tensor<T>()});
     });
   }
 
@@ -70,13 +76,15 @@ class GateUp final : public Problem {
     const Set& set = data_[0];
     const int64_t d = both_.k, f = both_.n / 2;
     // The activation and the library's rounding of both factors come on top of the product's error.
-    const ErrorBound bound{.length = d, .inner = product_roundoff(dtype(), tf32_) + roundoff(dtype())};
+    const ErrorBound bound{.length = d,
+                           .inner = product_roundoff(dtype(), tf32_) + roundoff(dtype())};
     return check_output(*set.y, bound, 4.0 * d, [&](int64_t row, auto cols, auto want) {
       const std::vector<double> x = set.x->held(row * d, d);
       double xx = 0;
       for (double v : x) xx += v * v;
       for (size_t i = 0; i < cols.size(); ++i) {
-        const std::vector<double> g = set.w->held(cols[i] * d, d), u = set.w->held((f + cols[i]) * d, d);
+        const std::vector<double> g = set.w->held(cols[i] * d, d),
+                                  u = set.w->held((f + cols[i]) * d, d);
         double gate = 0, up = 0, gg = 0, uu = 0;
         for (int64_t q = 0; q < d; ++q)
           gate += x[q] * g[q], up += x[q] * u[q], gg += g[q] * g[q], uu += u[q] * u[q];

@@ -14,8 +14,13 @@ class Gemm final : public Problem {
   explicit Gemm(const ProblemRequest& request)
       : Problem(request), tf32_(request["tf32"] != 0), with_residual_(request["residual"] != 0) {
     const int m = request["m"], n = request["n"], k = request["k"];
-    product_ = {.m = m, .n = n, .k = k, .trans_a = request["trans-a"] != 0,
-                .trans_b = request["trans-b"] != 0, .in = dtype(), .out = dtype(),
+    product_ = {.m = m,
+                .n = n,
+                .k = k,
+                .trans_a = request["trans-a"] != 0,
+                .trans_b = request["trans-b"] != 0,
+                .in = dtype(),
+                .out = dtype(),
                 .precision = tf32_ ? Precision::tf32 : Precision::full,
                 .beta = with_residual_ ? 1.0f : 0.0f};
     plan_sets((double(m) * k + double(k) * n + double(m) * n) * size_of(dtype()));
@@ -57,11 +62,12 @@ class Gemm final : public Problem {
   void add_library() {
     const auto algorithms = product_algorithms(device(), product_);
     for (size_t i = 0; i < algorithms.size(); ++i)
-      add_rival({on_cuda() ? fmt::format("cublasLt {}: {}", i, algorithms[i]) : product_library(device()),
-                 [this, i](Stream& s, int turn) {
-                   const Set& set = data_[turn % data_.size()];
-                   multiply(s, product_, set.a->data(), set.b->data(), set.c->data(), int(i));
-                 }});
+      add_rival(
+          {on_cuda() ? fmt::format("cublasLt {}: {}", i, algorithms[i]) : product_library(device()),
+           [this, i](Stream& s, int turn) {
+             const Set& set = data_[turn % data_.size()];
+             multiply(s, product_, set.a->data(), set.b->data(), set.c->data(), int(i));
+           }});
   }
 
   // Row i of op(A), column j of op(B).
@@ -76,16 +82,19 @@ class Gemm final : public Problem {
 
   Accuracy check_results() const override {
     const ErrorBound bound{.length = product_.k, .inner = product_roundoff(dtype(), tf32_)};
-    return check_output(*data_[0].c, bound, 2.0 * product_.k, [&](int64_t row, auto cols, auto want) {
-      const std::vector<double> a = row_of_a(row);
-      for (size_t i = 0; i < cols.size(); ++i) {
-        const std::vector<double> b = column_of_b(cols[i]);
-        double sum = 0, aa = 0, bb = 0;
-        for (size_t q = 0; q < a.size(); ++q) sum += a[q] * b[q], aa += a[q] * a[q], bb += b[q] * b[q];
-        if (with_residual_) sum += data_[0].residual->held(row * product_.n + cols[i], 1)[0];
-        want[i] = {sum, std::sqrt(aa * bb)};
-      }
-    });
+    return check_output(*data_[0].c, bound, 2.0 * product_.k,
+                        [&](int64_t row, auto cols, auto want) {
+                          const std::vector<double> a = row_of_a(row);
+                          for (size_t i = 0; i < cols.size(); ++i) {
+                            const std::vector<double> b = column_of_b(cols[i]);
+                            double sum = 0, aa = 0, bb = 0;
+                            for (size_t q = 0; q < a.size(); ++q)
+                              sum += a[q] * b[q], aa += a[q] * a[q], bb += b[q] * b[q];
+                            if (with_residual_)
+                              sum += data_[0].residual->held(row * product_.n + cols[i], 1)[0];
+                            want[i] = {sum, std::sqrt(aa * bb)};
+                          }
+                        });
   }
 
   const bool tf32_, with_residual_;

@@ -26,8 +26,8 @@ std::unique_ptr<Problem> make(const ProblemRequest& request) {
   return std::make_unique<P>(request);
 }
 
-// The ceiling of kernels that multiply matrices: the library's product in the same precision, on the
-// CPU the fused multiply-adds themselves.
+// The ceiling of kernels that multiply matrices: the library's product in the same precision, on
+// the CPU the fused multiply-adds themselves.
 Ceiling compute_ceiling(Device device, DType dtype, bool tf32);
 
 // Relative rounding error of operands when fp32 is multiplied as tf32.
@@ -39,7 +39,8 @@ inline kernels::DotPrecision dot_precision(bool tf32) {
   return tf32 ? kernels::DotPrecision::kTf32 : kernels::DotPrecision::kFp32;
 }
 
-// The parameter --shares of kernels that leave a partial sum for each share of their work, and its value.
+// The parameter --shares of kernels that leave a partial sum for each share of their work, and its
+// value.
 Parameter shares_parameter();
 int shares_of(const ProblemRequest& request, int (*by_cores)(int cores));
 

@@ -20,7 +20,8 @@ class Sum final : public Problem {
       if (set == 0) x_ = &x, out_ = &out;
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
-        add_call("sum", kernels::SumArgs<T>{x.tensor<T>(), shares.tensor<float>(), out.tensor<float>()});
+        add_call("sum",
+                 kernels::SumArgs<T>{x.tensor<T>(), shares.tensor<float>(), out.tensor<float>()});
       });
     }
   }
@@ -30,7 +31,8 @@ class Sum final : public Problem {
  private:
   Accuracy check_results() const override {
     const Exact want = x_->sum();
-    return check_output(*out_, {.length = x_->size()}, 1, [&](int64_t, auto, auto out) { out[0] = want; });
+    return check_output(*out_, {.length = x_->size()}, 1,
+                        [&](int64_t, auto, auto out) { out[0] = want; });
   }
 
   const Operand *x_ = nullptr, *out_ = nullptr;
@@ -69,12 +71,17 @@ class ColumnSum final : public Problem {
 }  // namespace
 
 std::vector<ProblemSpec> reduction_problems() {
-  return {{"reduction", "the sum of a vector", {{"n", "elements; of gemm: columns of c", 1 << 24, 1 << 29}, shares_parameter()}, {"sum"}, make<Sum>},
-          {"column_sum",
-           "the sum of each column of a matrix, f32 in",
-           {{"rows", "rows of the matrix", 512, 1056}, {"cols", "columns of the matrix", 4096, 4096}},
-           {"column_sum"},
-           make<ColumnSum>}};
+  return {
+      {"reduction",
+       "the sum of a vector",
+       {{"n", "elements; of gemm: columns of c", 1 << 24, 1 << 29}, shares_parameter()},
+       {"sum"},
+       make<Sum>},
+      {"column_sum",
+       "the sum of each column of a matrix, f32 in",
+       {{"rows", "rows of the matrix", 512, 1056}, {"cols", "columns of the matrix", 4096, 4096}},
+       {"column_sum"},
+       make<ColumnSum>}};
 }
 
 }  // namespace cria

@@ -136,8 +136,10 @@ class RmsNormBackward final : public Problem {
   void add_kernels() {
     for (const Set& s : data_)
       add_call("rmsnorm_backward",
-               kernels::RmsNormBackwardArgs<T>{.x = s.x->tensor<T>(), .w = s.w->tensor<T>(),
-                                               .r = s.r->tensor<float>(), .dy = s.dy->tensor<T>(),
+               kernels::RmsNormBackwardArgs<T>{.x = s.x->tensor<T>(),
+                                               .w = s.w->tensor<T>(),
+                                               .r = s.r->tensor<float>(),
+                                               .dy = s.dy->tensor<T>(),
                                                .dx = s.dx->tensor<T>(),
                                                .partials = s.partials->tensor<float>()});
     set_after("rmsnorm_backward", [this](Stream& stream, int turn) {
@@ -164,7 +166,8 @@ class RmsNormBackward final : public Problem {
       const std::vector<double> x = s.x->held(row * n, n), dy = s.dy->held(row * n, n);
       const double r = inverse_rms(x);
       double pull = 0, norm = 0;
-      for (int64_t j = 0; j < n; ++j) pull += dy[j] * w[j] * x[j], norm += std::abs(dy[j] * w[j] * x[j]);
+      for (int64_t j = 0; j < n; ++j)
+        pull += dy[j] * w[j] * x[j], norm += std::abs(dy[j] * w[j] * x[j]);
       for (size_t i = 0; i < cols.size(); ++i) {
         const double a = r * dy[cols[i]] * w[cols[i]], b = x[cols[i]] * r * r * r / double(n);
         want[i] = {a - b * pull, std::abs(a) + std::abs(b) * norm};
@@ -172,15 +175,17 @@ class RmsNormBackward final : public Problem {
     });
     // Every column of dw takes all of x: a few columns, and the r that the kernel was given.
     const std::vector<double> r = s.r->fetched(0, rows);
-    total.include(check_output(*s.dw, {.length = rows}, 8.0 * double(rows), [&](int64_t, auto cols, auto want) {
-      for (size_t i = 0; i < cols.size(); ++i) {
-        const std::vector<double> x = s.x->held(cols[i], rows, n), dy = s.dy->held(cols[i], rows, n);
-        for (int64_t row = 0; row < rows; ++row) {
-          const double term = dy[row] * x[row] * r[row];
-          want[i].value += term, want[i].norm += std::abs(term);
-        }
-      }
-    }));
+    total.include(check_output(*s.dw, {.length = rows}, 8.0 * double(rows),
+                               [&](int64_t, auto cols, auto want) {
+                                 for (size_t i = 0; i < cols.size(); ++i) {
+                                   const std::vector<double> x = s.x->held(cols[i], rows, n),
+                                                             dy = s.dy->held(cols[i], rows, n);
+                                   for (int64_t row = 0; row < rows; ++row) {
+                                     const double term = dy[row] * x[row] * r[row];
+                                     want[i].value += term, want[i].norm += std::abs(term);
+                                   }
+                                 }
+                               }));
     return total;
   }
 
@@ -194,17 +199,18 @@ std::vector<ProblemSpec> rmsnorm_problems() {
                                          {"cols", "columns of the matrix", 1024, 4096}};
   std::vector<Parameter> shared = matrix;
   shared.push_back(shares_parameter());
-  return {{"rmsnorm", "RMSNorm of the rows of a matrix", matrix, {"rmsnorm_forward"}, make<RmsNorm>},
-          {"add_rmsnorm",
-           "residual addition and RMSNorm in one kernel",
-           matrix,
-           {"add_rmsnorm_forward"},
-           make<AddRmsNorm>},
-          {"rmsnorm_backward",
-           "RMSNorm, backward, with the sum of dw over rows",
-           shared,
-           {"rmsnorm_backward"},
-           make<RmsNormBackward>}};
+  return {
+      {"rmsnorm", "RMSNorm of the rows of a matrix", matrix, {"rmsnorm_forward"}, make<RmsNorm>},
+      {"add_rmsnorm",
+       "residual addition and RMSNorm in one kernel",
+       matrix,
+       {"add_rmsnorm_forward"},
+       make<AddRmsNorm>},
+      {"rmsnorm_backward",
+       "RMSNorm, backward, with the sum of dw over rows",
+       shared,
+       {"rmsnorm_backward"},
+       make<RmsNormBackward>}};
 }
 
 }  // namespace cria

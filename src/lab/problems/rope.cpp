@@ -13,8 +13,12 @@ template <int Sign>
 class Rope final : public Problem {
  public:
   explicit Rope(const ProblemRequest& request)
-      : Problem(request), heads_(request["heads"]), length_(request["seq"]), head_dim_(request["head-dim"]) {
-    if (head_dim_ % 2 != 0) fail_f("--head-dim {} is odd: rope turns pairs, use an even width", head_dim_);
+      : Problem(request),
+        heads_(request["heads"]),
+        length_(request["seq"]),
+        head_dim_(request["head-dim"]) {
+    if (head_dim_ % 2 != 0)
+      fail_f("--head-dim {} is odd: rope turns pairs, use an even width", head_dim_);
     const int batch = request["batch"], half = head_dim_ / 2;
     plan_sets(2.0 * batch * length_ * heads_ * head_dim_ * size_of(dtype()));
     make_tables();
@@ -25,13 +29,15 @@ class Rope final : public Problem {
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
         auto halves = [&](T* data) {
-          return kernels::halves_of(heads_of(data, batch, length_, heads_, head_dim_, int64_t{heads_} * head_dim_));
+          return kernels::halves_of(
+              heads_of(data, batch, length_, heads_, head_dim_, int64_t{heads_} * head_dim_));
         };
-        add_call(Sign > 0 ? "rope" : "rope_backward",
-                 kernels::RopeArgs<T, Sign>{halves(x.tensor<T>().data),
-                                            matrix_of<const float>(cos_->as<float>(), length_, half),
-                                            matrix_of<const float>(sin_->as<float>(), length_, half),
-                                            halves(y.tensor<T>().data)});
+        add_call(
+            Sign > 0 ? "rope" : "rope_backward",
+            kernels::RopeArgs<T, Sign>{halves(x.tensor<T>().data),
+                                       matrix_of<const float>(cos_->as<float>(), length_, half),
+                                       matrix_of<const float>(sin_->as<float>(), length_, half),
+                                       halves(y.tensor<T>().data)});
       });
     }
   }
@@ -54,7 +60,8 @@ class Rope final : public Problem {
     return check_output(*y_, {.length = 4}, 20, [&](int64_t row, auto cols, auto want) {
       for (size_t i = 0; i < cols.size(); ++i) {
         const int64_t place = cols[i] % head_dim_, pair = place % half;
-        const double angle = double(row % length_) * std::pow(10000, -2.0 * double(pair) / head_dim_);
+        const double angle =
+            double(row % length_) * std::pow(10000, -2.0 * double(pair) / head_dim_);
         const int64_t low = row * x_->cols() + cols[i] - place + pair;
         const double a = x_->held(low), b = x_->held(low + half);
         const double c = std::cos(angle), s = Sign * std::sin(angle);
@@ -71,12 +78,17 @@ class Rope final : public Problem {
 }  // namespace
 
 std::vector<ProblemSpec> rope_problems() {
-  const std::vector<Parameter> sizes = {{"batch", "sequences", 1, 16},
-                                        {"heads", "query heads", 16, 32},
-                                        {"seq", "positions of a sequence", 1024, 2048},
-                                        {"head-dim", "columns of a head; of attention: at most 256", 64, 128, 2, 1024}};
+  const std::vector<Parameter> sizes = {
+      {"batch", "sequences", 1, 16},
+      {"heads", "query heads", 16, 32},
+      {"seq", "positions of a sequence", 1024, 2048},
+      {"head-dim", "columns of a head; of attention: at most 256", 64, 128, 2, 1024}};
   return {{"rope", "rotary position embedding", sizes, {"rope_forward"}, make<Rope<1>>},
-          {"rope_backward", "rotary position embedding, backward", sizes, {"rope_backward"}, make<Rope<-1>>}};
+          {"rope_backward",
+           "rotary position embedding, backward",
+           sizes,
+           {"rope_backward"},
+           make<Rope<-1>>}};
 }
 
 }  // namespace cria

@@ -85,8 +85,13 @@ class SoftmaxBackward final : public Problem {
 std::vector<ProblemSpec> softmax_problems() {
   const std::vector<Parameter> matrix = {{"rows", "rows of the matrix", 4096, 65536},
                                          {"cols", "columns of the matrix", 1024, 4096}};
-  return {{"softmax", "softmax of the rows of a matrix", matrix, {"softmax_forward"}, make<Softmax>},
-          {"softmax_backward", "softmax of rows, backward", matrix, {"softmax_backward"}, make<SoftmaxBackward>}};
+  return {
+      {"softmax", "softmax of the rows of a matrix", matrix, {"softmax_forward"}, make<Softmax>},
+      {"softmax_backward",
+       "softmax of rows, backward",
+       matrix,
+       {"softmax_backward"},
+       make<SoftmaxBackward>}};
 }
 
 }  // namespace cria

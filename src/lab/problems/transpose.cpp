@@ -12,7 +12,8 @@ class Transpose final : public Problem {
   explicit Transpose(const ProblemRequest& request) : Problem(request) {
     const int rows = request["rows"], cols = request["cols"];
     plan_sets(2.0 * rows * cols * size_of(dtype()));
-    for (int set = 0; set < sets(); ++set) data_.push_back({&input(1, rows, cols), &output(1, cols, rows)});
+    for (int set = 0; set < sets(); ++set)
+      data_.push_back({&input(1, rows, cols), &output(1, cols, rows)});
     with_float(dtype(), [&](auto t) { add_ladder<decltype(t)>(); });
     if (has_library_transpose(device()))
       add_rival({"library", [this](Stream& s, int turn) {
@@ -44,7 +45,8 @@ class Transpose final : public Problem {
   Accuracy check_results() const override {
     const Set& set = data_[0];
     return check_output(*set.y, {}, 1, [&](int64_t row, auto cols, auto want) {
-      for (size_t i = 0; i < cols.size(); ++i) want[i].value = set.x->held(cols[i] * set.x->cols() + row);
+      for (size_t i = 0; i < cols.size(); ++i)
+        want[i].value = set.x->held(cols[i] * set.x->cols() + row);
     });
   }
 
@@ -54,11 +56,12 @@ class Transpose final : public Problem {
 }  // namespace
 
 std::vector<ProblemSpec> transpose_problems() {
-  return {{"transpose",
-           "transposed copy: a ladder of kernels from row-wise to padded tiles",
-           {{"rows", "rows of the matrix", 2048, 16384}, {"cols", "columns of the matrix", 2048, 8192}},
-           {"transpose_padded", "transpose_tiled", "transpose_coalesced_loads", "transpose_row_wise"},
-           make<Transpose>}};
+  return {
+      {"transpose",
+       "transposed copy: a ladder of kernels from row-wise to padded tiles",
+       {{"rows", "rows of the matrix", 2048, 16384}, {"cols", "columns of the matrix", 2048, 8192}},
+       {"transpose_padded", "transpose_tiled", "transpose_coalesced_loads", "transpose_row_wise"},
+       make<Transpose>}};
 }
 
 }  // namespace cria

@@ -14,7 +14,9 @@ namespace {
 using cuda::check;
 
 struct Release {
-  void operator()(cublasLtMatrixTransformDescOpaque_t* p) const { cublasLtMatrixTransformDescDestroy(p); }
+  void operator()(cublasLtMatrixTransformDescOpaque_t* p) const {
+    cublasLtMatrixTransformDescDestroy(p);
+  }
   void operator()(cublasLtMatrixLayoutOpaque_t* p) const { cublasLtMatrixLayoutDestroy(p); }
 };
 using Description = std::unique_ptr<cublasLtMatrixTransformDescOpaque_t, Release>;
@@ -37,7 +39,8 @@ cudaDataType_t type_of(DType type) {
 // Column-major, as the library reads memory: `rows` are what row-major code calls columns.
 Layout layout(DType type, int rows, int cols) {
   cublasLtMatrixLayout_t made = nullptr;
-  check(cublasLtMatrixLayoutCreate(&made, type_of(type), rows, cols, rows), "cublasLtMatrixLayoutCreate");
+  check(cublasLtMatrixLayoutCreate(&made, type_of(type), rows, cols, rows),
+        "cublasLtMatrixLayoutCreate");
   return Layout(made);
 }
 
@@ -46,8 +49,8 @@ Description transposing() {
   check(cublasLtMatrixTransformDescCreate(&made, CUDA_R_32F), "cublasLtMatrixTransformDescCreate");
   Description description(made);
   const cublasOperation_t operation = CUBLAS_OP_T;
-  check(cublasLtMatrixTransformDescSetAttribute(made, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA, &operation,
-                                                sizeof(operation)),
+  check(cublasLtMatrixTransformDescSetAttribute(made, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA,
+                                                &operation, sizeof(operation)),
         "cublasLtMatrixTransformDescSetAttribute");
   return description;
 }
@@ -64,11 +67,13 @@ void library_transpose(Stream& stream, DType type, int rows, int cols, const voi
   const Layout from = layout(type, cols, rows), to = layout(type, rows, cols);
   const float one = 1, zero = 0;
   const double bytes = double(rows) * cols * double(size_of(type));
-  record_launch(stream, "library transpose", "", {.bytes_read = bytes, .bytes_written = bytes}, [&] {
-    check(cublasLtMatrixTransform(handle_of(stream.device()), description.get(), &one, x, from.get(), &zero,
-                                  nullptr, nullptr, y, to.get(), static_cast<cudaStream_t>(stream.native())),
-          "cublasLtMatrixTransform");
-  });
+  record_launch(stream, "library transpose", "", {.bytes_read = bytes, .bytes_written = bytes},
+                [&] {
+                  check(cublasLtMatrixTransform(handle_of(stream.device()), description.get(), &one,
+                                                x, from.get(), &zero, nullptr, nullptr, y, to.get(),
+                                                static_cast<cudaStream_t>(stream.native())),
+                        "cublasLtMatrixTransform");
+                });
 }
 
 }  // namespace cria
