@@ -43,25 +43,37 @@ TEST(Problem, FlagsMeanTheSameEverywhere) {
   }
 }
 
+// Checks every kernel and rival of a problem.
+void expect_right(const ProblemSpec& spec, const ProblemRequest& request) {
+  const std::unique_ptr<Problem> problem = make_problem(spec, request);
+  const auto expect = [&](const std::string& name, const Accuracy& accuracy) {
+    EXPECT_TRUE(accuracy.ok) << spec.name << " " << name << " " << name_of(request.dtype) << " on "
+                             << cria::name_of(request.device) << ": " << accuracy.max_error;
+  };
+  for (const Variant& variant : problem->variants())
+    expect(variant.name, problem->check([&](Stream& s, int turn) { variant.run(s, turn); }));
+  for (const Rival& rival : problem->rivals()) expect(rival.name, problem->check(rival.run));
+}
+
 class EveryProblem : public testing::TestWithParam<size_t> {
  protected:
   const ProblemSpec& spec() const { return problem_specs()[GetParam()]; }
-};
 
-TEST_P(EveryProblem, ItsKernelsAndRivalsAreRight) {
-  for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
-    if (!kernel_registry().find(spec().kernels[0], dtype, Target::cpu)) continue;
-    const std::unique_ptr<Problem> problem = make_problem(spec(), small_request(spec(), dtype));
-    for (const Variant& variant : problem->variants()) {
-      const Accuracy accuracy = problem->check([&](Stream& s, int turn) { variant.run(s, turn); });
-      EXPECT_TRUE(accuracy.ok) << variant.name << " " << name_of(dtype) << ": "
-                               << accuracy.max_error;
-    }
-    for (const Rival& rival : problem->rivals()) {
-      const Accuracy accuracy = problem->check(rival.run);
-      EXPECT_TRUE(accuracy.ok) << rival.name << " " << name_of(dtype) << ": " << accuracy.max_error;
+  void expect_right_on(Device device) const {
+    for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+      if (!kernel_registry().find(spec().kernels[0], dtype, target_of(device))) continue;
+      ProblemRequest request = small_request(spec(), dtype);
+      request.device = device;
+      expect_right(spec(), request);
     }
   }
+};
+
+TEST_P(EveryProblem, IsSolvedRight) { expect_right_on(kCpu); }
+
+TEST_P(EveryProblem, IsSolvedRightOnCuda) {
+  if (devices().size() < 2) GTEST_SKIP() << "no CUDA device";
+  expect_right_on(devices()[1]);
 }
 
 TEST_P(EveryProblem, DoingNothingIsWrong) {
@@ -71,6 +83,27 @@ TEST_P(EveryProblem, DoingNothingIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Lab, EveryProblem, testing::Range(size_t{0}, problem_specs().size()),
                          [](const auto& info) { return problem_specs()[info.param].name; });
+
+TEST(Problem, SwitchesAreRight) {
+  for (int64_t trans_a : {0, 1})
+    for (int64_t trans_b : {0, 1})
+      for (int64_t residual : {0, 1}) {
+        ProblemRequest request{.device = kCpu, .sets = 1};
+        request.sizes = {{"m", 40}, {"n", 50}, {"k", 60}};
+        request.sizes["trans-a"] = trans_a;
+        request.sizes["trans-b"] = trans_b;
+        request.sizes["residual"] = residual;
+        expect_right(find_problem("gemm"), request);
+      }
+  for (int64_t causal : {0, 1})
+    for (int64_t kv_heads : {0, 2}) {
+      ProblemRequest request{.device = kCpu, .sets = 1};
+      request.sizes = {{"batch", 2}, {"heads", 4}, {"seq", 70}, {"head-dim", 40}};
+      request.sizes["causal"] = causal;
+      request.sizes["kv-heads"] = kv_heads;
+      expect_right(find_problem("attention"), request);
+    }
+}
 
 TEST(Problem, UnknownNamesGetSuggestions) {
   try {
