@@ -104,6 +104,10 @@ function(_cria_kernel_objects library variant)
   else()
     target_link_libraries(${objects} PRIVATE cria::isa)
   endif()
+  if(variant MATCHES "^cpu")
+    # Or g++ takes clamps such as exp's apart and computes everything after them for each way out.
+    target_compile_options(${objects} PRIVATE -fno-thread-jumps)
+  endif()
   if(variant STREQUAL trace)
     target_compile_options(${objects} PRIVATE -O1)  # analysed, not timed: cheap to build
   endif()

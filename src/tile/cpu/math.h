@@ -69,7 +69,8 @@ CRIA_FN float exp(float x) {
 }
 
 CRIA_FN float sigmoid(float x) { return 1.f / (1.f + exp(-x)); }
-CRIA_FN float silu(float x) { return x / (1.f + exp(-x)); }
+// NOTE: written as a quotient, g++ divides once more for the clamped ends of exp.
+CRIA_FN float silu(float x) { return x * sigmoid(x); }
 
 // An odd polynomial near zero, 1 - 2 / (e^2x + 1) elsewhere.
 CRIA_FN float tanh(float x) {

@@ -114,7 +114,7 @@ class ProgramBase {
         !std::is_const_v<T>,
         "store: this operand is only read: declare it Tensor<T>, without const, to write it");
     probe_.store(L{}, base, off, mask, at);
-    store_node(base, off, x, mask, streams(L::rows * L::cols * int64_t{sizeof(T)}));
+    store_node(base, off, x, mask, streams<T>(L::rows * L::cols));
   }
   template <class T, Expression X>
   CRIA_FN void store(Tensor<T> t, const X& x, int r0, int c0, int batch = 0,
@@ -362,10 +362,12 @@ class ProgramBase {
   static CRIA_FN Mask inside(const Tensor<T>& t, int r0, int c0) {
     return {t.rows - r0, t.cols - c0};
   }
-  // A launch that writes more than the last cache level holds gains by not keeping it there.
-  CRIA_FN bool streams(int64_t tile_bytes) const {
+  // A launch that writes more than the last cache level holds gains by not keeping it there, unless
+  // it spends its time on converting to 16 bits.
+  template <class T>
+  CRIA_FN bool streams(int64_t tile_elements) const {
     constexpr int64_t kStreamBytes = int64_t{64} << 20;
-    return tile_bytes * launch_.programs.programs() >= kStreamBytes;
+    return sizeof(T) == 4 && tile_elements * 4 * launch_.programs.programs() >= kStreamBytes;
   }
   template <class T, int R, int C>
   static CRIA_FN void require_filled(View<T, R, C> v) {

@@ -29,18 +29,16 @@ CRIA_FN void narrow_run(T* to, const X& x, int r, int begin, int count) {
 }
 
 // The same without reading the destination or keeping it in the caches, as far as it is whole
-// lines.
+// pieces of lines. Small ones: computing and writing take turns often enough to overlap.
 template <Region R, class T, class X>
 CRIA_FN void stream_run(T* to, const X& x, int r, int begin, int count) {
-  constexpr int kPerLine = kLine / sizeof(T), kPiece = 8 * kPerLine;
+  constexpr int kPerLine = kLine / sizeof(T), kPiece = 2 * kPerLine;
   alignas(kLine) T piece[kPiece];
   int done = 0;
   if (reinterpret_cast<uintptr_t>(to) % kLine == 0) {
-    for (; count - done >= kPerLine;) {
-      const int n = min_of((count - done) / kPerLine * kPerLine, kPiece);
-      narrow_run<R>(piece, x, r, begin + done, n);
-      stream_lines(to + done, piece, n * int64_t{sizeof(T)});
-      done += n;
+    for (; count - done >= kPiece; done += kPiece) {
+      narrow_run<R>(piece, x, r, begin + done, kPiece);
+      stream_lines(to + done, piece, sizeof(piece));
     }
   }
   narrow_run<R>(to + done, x, r, begin + done, count - done);
