@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <numeric>
 
 namespace cria {
@@ -38,10 +39,14 @@ int count_launches(Stream& stream, const Contender& contender, const MeasureOpti
   return std::clamp(wanted, std::clamp(options.sets, 1, kMaxLaunches), kMaxLaunches);
 }
 
-Graph capture(Stream& stream, const Contender& contender, int launches) {
-  return Graph::capture(stream, [&stream, run = contender.run, launches] {
+// What puts all launches of a sample into the stream.
+std::function<void()> replay_of(Stream& stream, const Contender& contender, int launches) {
+  const auto all = [&stream, run = contender.run, launches] {
     for (int i = 0; i < launches; ++i) run(stream, i);
-  });
+  };
+  if (!contender.captured) return all;
+  auto graph = std::make_shared<Graph>(Graph::capture(stream, all));
+  return [&stream, graph] { graph->replay(stream); };
 }
 
 // Relative standard error of the median, from the 10-90 % spread as if it were a normal's.
@@ -82,11 +87,11 @@ Sampler::Sampler(Stream& stream, const Contender& contender, const MeasureOption
       start_(stream.device()),
       end_(stream.device()),
       launches_(count_launches(stream, contender, options)),
-      graph_(capture(stream, contender, launches_)) {}
+      replay_(replay_of(stream, contender, launches_)) {}
 
 double Sampler::sample_us() {
   check_stop(stop_);
-  return time_us(stream_, start_, end_, [&] { graph_.replay(stream_); }) / launches_;
+  return time_us(stream_, start_, end_, replay_) / launches_;
 }
 
 std::vector<Timing> measure(Stream& stream, const std::vector<Contender>& contenders,

@@ -21,6 +21,7 @@ namespace cria {
 struct Contender {
   std::string name;
   std::function<void(Stream&, int turn)> run;
+  bool captured = true;  // launched from a graph, else one by one
 };
 
 // Time of one launch, over the samples.
@@ -69,7 +70,7 @@ class Sampler {
   const std::atomic<bool>* stop_;
   Event start_, end_;
   int launches_;
-  Graph graph_;
+  std::function<void()> replay_;  // of all launches of a sample
 };
 
 std::vector<Timing> measure(Stream& stream, const std::vector<Contender>& contenders,

@@ -63,7 +63,10 @@ TEST_F(Cli, HelpIsTheDocumentation) {
     ASSERT_EQ(output.exit_code, 0);
     const fs::path page = fs::path(CRIA_SOURCE_DIR) / "docs" / "cli" / (name + ".md");
     const std::string title = *command ? "cria " + name : name;
-    EXPECT_EQ(read_text(page), "# " + title + "\n\n```\n" + output.out + "```\n")
+    // Versions of CLI11 differ in the empty lines at the end.
+    const std::string help = output.out.substr(0, output.out.find_last_not_of('\n') + 1);
+    const std::string text = read_text(page);
+    EXPECT_EQ(text.substr(0, text.find_last_not_of("\n`") + 1), "# " + title + "\n\n```\n" + help)
         << page << " is not what --help says: run tools/cli-docs " << CRIA_BINARY;
   }
 }
