@@ -16,6 +16,8 @@
 # templates are compiled for every variant, and the linker, which keeps one copy of each, would
 # otherwise mix them: a tracer's function in a CPU kernel, or AVX-512 on a machine without it.
 
+set(CRIA_DTYPES "" CACHE STRING "Memory types to build kernels for; empty builds all")
+
 set(CRIA_TYPE_f32 float)
 set(CRIA_TYPE_i32 int32_t)
 
@@ -50,6 +52,9 @@ function(cria_kernels stem list)
   foreach(variant IN LISTS CRIA_KERNEL_VARIANTS)
     _cria_kernel_objects(${arg_INTO} ${variant})
     foreach(dtype IN LISTS arg_UNPARSED_ARGUMENTS)
+      if(CRIA_DTYPES AND NOT dtype IN_LIST CRIA_DTYPES)
+        continue()
+      endif()
       _cria_kernel_stub(${arg_INTO} ${variant} ${stem} ${list} ${dtype} ${arg_HEADER})
     endforeach()
   endforeach()
