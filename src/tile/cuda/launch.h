@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include "tile/aligned.h"
 #include "tile/cuda/program_ampere.h"
 #include "tile/cuda/program_hopper.h"
 #include "tile/cuda/tensor_map.h"
@@ -101,20 +102,6 @@ struct LaunchTarget {
   int multiprocessors;
   int compute_capability;  // 90 for sm_90
 };
-
-// Every operand allows 16-byte accesses: base, row and batch strides and width.
-template <class Args>
-bool operands_aligned(Args args) {
-  bool aligned = true;
-  args.operands([&](const char*, auto& t, auto... tag) {
-    if (sizeof...(tag) > 0) return;
-    const int64_t step = 16 / int64_t(sizeof(*t.data));
-    aligned = aligned && reinterpret_cast<uintptr_t>(t.data) % 16 == 0 && t.cols % step == 0 &&
-              (t.rows <= 1 || t.ld % step == 0) && (t.heads <= 1 || t.head_stride % step == 0) &&
-              (t.batch <= t.heads || t.batch_stride % step == 0);
-  });
-  return aligned;
-}
 
 template <class K>
 const void* entry_point(bool aligned) {
