@@ -22,6 +22,7 @@ BenchResult measure_problem(const Claim& claim, const JudgeOptions& options) {
       .device = options.device, .dtype = claim.dtype, .sizes = claim.sizes};
   BenchOptions how{.config = "all"};
   how.measure.budget_s = options.seconds;
+  how.final_race = claim.against == Against::rival;
   how.measure.stop = options.stop;
   if (claim.ceiling)
     how.ceiling = claim.ceiling(options.device, make_problem(spec, request)->cost().bytes());
@@ -56,7 +57,7 @@ Verdict judge_one(const Claim& claim, const BenchResult& measured) {
     case Against::rival:
       if (const BenchRow* rival = measured.best(Kind::rival)) {
         verdict.against = rival->name.substr(0, rival->name.find(':'));
-        verdict.ratio = speed_ratio(ours->timing, rival->timing);
+        verdict.ratio = measured.final_over_rival;
         verdict.met = verdict.ratio.median >= claim.target;
       }
       break;
@@ -71,10 +72,11 @@ Verdict judge_one(const Claim& claim, const BenchResult& measured) {
   return verdict;
 }
 
-std::string show_sizes(const Sizes& sizes) {
+std::string show_sizes(const Claim& claim) {
   std::string out;
-  for (const auto& [name, value] : sizes)
-    out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, value);
+  for (const Parameter& p : find_problem(claim.problem).parameters)
+    if (const auto size = claim.sizes.find(p.name); size != claim.sizes.end())
+      out += fmt::format("{}{}={}", out.empty() ? "" : " ", p.name, size->second);
   return out;
 }
 
@@ -113,7 +115,7 @@ std::string to_table(const std::vector<Verdict>& verdicts) {
                {"met", left}});
   for (const Verdict& v : verdicts) {
     const bool at_most = v.claim.against == Against::variant;
-    table.add_row({v.claim.what, name_of(v.claim.dtype), show_sizes(v.claim.sizes), v.config,
+    table.add_row({v.claim.what, name_of(v.claim.dtype), show_sizes(v.claim), v.config,
                    fmt::format("{:.4g}", v.rate), v.measured.unit, v.against,
                    fmt::format("{:.3f}", v.ratio.median),
                    fmt::format("{:.3f}-{:.3f}", v.ratio.p10, v.ratio.p90),

@@ -16,6 +16,7 @@ struct BenchOptions {
   std::string config = {};  // empty: the one a launch would choose; "all"; or a name
   MeasureOptions measure = {};
   std::optional<Ceiling> ceiling = {};  // instead of the problem's own
+  bool final_race = false;              // let the fastest kernel and rival race once more, alone
 };
 
 struct BenchRow {
@@ -39,6 +40,7 @@ struct BenchResult {
   int sets = 1;           // of operands, taken in turn
   std::string unit = {};  // GB/s or TFLOP/s
   std::vector<BenchRow> rows = {};
+  Ratio final_over_rival = {};  // of the final race; zeros without one
 
   bool all_right() const;
   // The fastest row of a kind that is right; null when there is none.

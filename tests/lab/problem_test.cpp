@@ -130,6 +130,7 @@ TEST(Problem, SizesAreChecked) {
 TEST(Bench, RowsAreRelatedToCeilingAndRival) {
   BenchOptions options{.config = "all"};
   options.measure = {.budget_s = 0, .min_rounds = 2, .max_rounds = 2, .sample_us = 0};
+  options.final_race = true;
   const ProblemSpec& spec = find_problem("gemm");
   const BenchResult result = bench(spec, small_request(spec), options);
   ASSERT_TRUE(result.all_right());
@@ -140,6 +141,7 @@ TEST(Bench, RowsAreRelatedToCeilingAndRival) {
   ASSERT_NE(ours, nullptr);
   EXPECT_GT(ours->rate, 0);
   EXPECT_GT(ours->over_rival.median, 0);
+  EXPECT_GT(result.final_over_rival.median, 0);
   const std::string text = to_json(result).dump();
   EXPECT_EQ(text.find("null"), std::string::npos) << text;
   EXPECT_NE(to_table(result).find("(ceiling)"), std::string::npos);
