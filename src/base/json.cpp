@@ -1,68 +1,32 @@
 #include "base/json.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <sstream>
 
+#include "base/durable_file.h"
 #include "base/format.h"
 
 namespace cria {
-namespace {
-
-std::string last_error() { return std::strerror(errno); }
-
-void write_all(int file, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(file, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      fail_f("cannot write {}: {}; free space or choose another place", path, last_error());
-    text.remove_prefix(static_cast<size_t>(n));
-  }
-}
-
-}  // namespace
 
 std::string read_text(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path)) {
     fail_f("cannot read {}: it is a folder; give a file", path.string());
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail_f("cannot read {}: {}; check the path", path.string(), last_error());
+  if (!file) fail_f("cannot read {}: {}; check the path", path.string(), std::strerror(errno));
   std::ostringstream text;
   text << file.rdbuf();
-  if (file.bad()) fail_f("cannot read {}: {}", path.string(), last_error());
+  if (file.bad()) fail_f("cannot read {}: {}", path.string(), std::strerror(errno));
   return std::move(text).str();
 }
 
 void write_text(const std::filesystem::path& path, std::string_view text) {
-  std::string temporary = path.string() + ".XXXXXX";
-  const int file = ::mkstemp(temporary.data());
-  if (file < 0) {
-    fail_f("cannot write {}: {}; choose a folder that exists and is writable", path.string(),
-           last_error());
-  }
-  try {
-    write_all(file, text, path.string());
-    // mkstemp makes the file private; give it the permissions any new file would have.
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    ::fchmod(file, 0666 & ~mask);
-  } catch (...) {
-    ::close(file);
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  const bool closed = ::close(file) == 0;
-  if (!closed || ::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string reason = last_error();
-    ::unlink(temporary.c_str());
-    fail_f("cannot write {}: {}; choose a path that can be written", path.string(), reason);
-  }
+  DurableFile file(path);
+  file.write(text);
+  file.commit();
 }
 
 Json read_json(const std::filesystem::path& path) {
@@ -71,11 +35,34 @@ Json read_json(const std::filesystem::path& path) {
     return Json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     fail_f("{} is not valid JSON at byte {}; correct or delete it", path.string(), error.byte);
+  } catch (const nlohmann::json::exception&) {  // a number beyond double
+    fail_f("{} has a number that is too large; correct or delete it", path.string());
   }
 }
 
 void write_json(const std::filesystem::path& path, const Json& json) {
   write_text(path, json.dump(2) + "\n");
+}
+
+JsonMap parse_json_map(std::string_view text, const std::string& where) {
+  constexpr int kMaxDepth = 32;
+  std::vector<std::set<std::string>> keys;  // of the objects around the current place
+  const auto check = [&](int depth, JsonMap::parse_event_t event, JsonMap& parsed) {
+    using Event = JsonMap::parse_event_t;
+    if (depth > kMaxDepth) fail_f("{} is nested deeper than {} levels", where, kMaxDepth);
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second)
+      fail_f("{} has the key \"{}\" twice", where, parsed.get_ref<const std::string&>());
+    return true;
+  };
+  try {
+    return JsonMap::parse(text, check);
+  } catch (const nlohmann::json::parse_error& error) {
+    fail_f("{} is not valid JSON at byte {}; download or write it again", where, error.byte);
+  } catch (const nlohmann::json::exception&) {
+    fail_f("{} has a number that is too large", where);
+  }
 }
 
 }  // namespace cria

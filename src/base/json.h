@@ -8,15 +8,19 @@
 
 namespace cria {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // keeps the order of keys; looks them up one by one
+using JsonMap = nlohmann::json;       // for objects of many thousand keys
 
 std::string read_text(const std::filesystem::path& path);
 
-// Writes a temporary file beside `path` and renames it: a reader sees the old text or the new one,
-// never a part.
+// A reader sees the old text or the new one, never a part, even after a crash (durable_file.h).
 void write_text(const std::filesystem::path& path, std::string_view text);
 
 Json read_json(const std::filesystem::path& path);
 void write_json(const std::filesystem::path& path, const Json& json);
+
+// JSON that may be large and comes from elsewhere: nesting is limited and a key that appears twice
+// is an Error. `where` names the text in errors.
+JsonMap parse_json_map(std::string_view text, const std::string& where);
 
 }  // namespace cria

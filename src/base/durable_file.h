@@ -1,0 +1,38 @@
+// Writing that survives a crash: a file or a name is the old one or the new one, never a part, and
+// what has returned is on the disk.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace cria {
+
+// Bytes go to a temporary file beside `path`; commit() syncs it, renames it over `path` and syncs
+// the folder. Without commit() nothing remains.
+class DurableFile {
+ public:
+  explicit DurableFile(const std::filesystem::path& path);
+  ~DurableFile();
+  DurableFile(const DurableFile&) = delete;
+  DurableFile& operator=(const DurableFile&) = delete;
+
+  void write(std::string_view bytes);
+  void commit();
+
+ private:
+  [[noreturn]] void give_up(const char* what_to_do);
+  void discard();
+
+  std::string path_;
+  std::string temporary_;
+  int file_ = -1;
+};
+
+// Makes the names in a folder (files made, renamed or removed) survive a crash.
+void sync_folder(const std::filesystem::path& folder);
+
+// Renames a file or folder and syncs the folder it is in.
+void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
+
+}  // namespace cria
