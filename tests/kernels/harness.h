@@ -18,7 +18,7 @@
 // This gives the tests ScaleForward.Cpu_f32, .Trace_f32, .GpuSmall_f32 (`small` sizes, for
 // sanitizers), .Gpu_f32 (`large` ones), and so on. Operands: input, output, inout (read, then
 // overwritten), each also with the prefix fp32_ for tensors that are float whatever the type under
-// test. A shape is {cols}, {rows, cols} or {batch, rows, cols}. An argument may be any view of an
+// test; i32_input for integers, which the test sets. A shape is {cols}, {rows, cols} or {batch, rows, cols}. An argument may be any view of an
 // operand's memory: a part of its columns, matrix_of(x.data() + f, m, f, 2 * f), or its heads,
 // heads_of(x.data(), ...); the harness moves such views along when it moves the operand. run(first,
 // second) launches several kernels in order.
@@ -50,6 +50,9 @@ struct Launch {
 class CaseBase {
  public:
   CaseBase(Target target, std::string problem) : target_(target), problem_(std::move(problem)) {}
+
+  // For kernels whose traffic depends on their data: cost() bounds it instead of being it.
+  void cost_is_a_bound() { cost_is_a_bound_ = true; }
 
   // Where to find the kernels: cria's own, unless a test has others.
   void use(const KernelRegistry& kernels) { kernels_ = &kernels; }
@@ -89,6 +92,7 @@ class CaseBase {
   const KernelRegistry* kernels_ = &kernel_registry();
   Target target_;
   std::string problem_;
+  bool cost_is_a_bound_ = false;
   std::vector<std::unique_ptr<OperandBase>> operands_;
 };
 
@@ -117,6 +121,9 @@ class Case : public CaseBase {
   Operand<float>& fp32_inout(std::string name, std::initializer_list<int> shape,
                              double stddev = 1) {
     return add<float>(std::move(name), shape, Role::kBoth, stddev);
+  }
+  Operand<int32_t>& i32_input(std::string name, std::initializer_list<int> shape) {
+    return add<int32_t>(std::move(name), shape, Role::kInput, 0);
   }
   // What one kernel leaves for the next; its values depend on the configuration.
   Operand<float>& fp32_scratch(std::string name, std::initializer_list<int> shape) {

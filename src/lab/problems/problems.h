@@ -12,6 +12,7 @@ std::vector<ProblemSpec> reduction_problems();
 std::vector<ProblemSpec> softmax_problems();
 std::vector<ProblemSpec> rmsnorm_problems();
 std::vector<ProblemSpec> rope_problems();
+std::vector<ProblemSpec> embedding_problems();
 std::vector<ProblemSpec> transpose_problems();
 std::vector<ProblemSpec> gemm_problems();
 std::vector<ProblemSpec> gate_up_problems();
