@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""Causal attention forward in bf16: cria against cuDNN and PyTorch's flash kernel, taking turns.
+"""Causal attention in bf16: cria against cuDNN and PyTorch's flash kernel, taking turns.
 
-usage: attention.py PATH_TO_CRIA_BENCH [--rounds N] [--json FILE]
+usage: attention.py PATH_TO_CRIA_BENCH [--backward] [--rounds N] [--json FILE]
 """
 import argparse
 import json
+import math
 import statistics
 import subprocess
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from timing import capture, quantile
+
 SHAPES = [(4, 32, 2048, 64), (4, 16, 2048, 128), (16, 16, 512, 64)]  # batch, heads, positions, head dim
 RIVALS = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
+PASSES = {"forward": ("attention", 4, 1), "backward": ("attention_backward", 8, 2.5)}  # problem, tensors, products
 TARGET = 1.0  # of cuDNN's speed
 SAMPLE_US = 5000
 ROTATED_BYTES = 180e6  # of operands, so that they do not stay in the cache
@@ -21,9 +25,9 @@ ROTATED_BYTES = 180e6  # of operands, so that they do not stay in the cache
 class Cria:
     """cria's kernel in a process of its own, timed whenever it is asked."""
 
-    def __init__(self, program, shape):
+    def __init__(self, program, which, shape):
         batch, heads, length, head_dim = shape
-        command = [program, "pace", "attention", "--device", "cuda", "--dtype", "bf16"]
+        command = [program, "pace", PASSES[which][0], "--device", "cuda", "--dtype", "bf16"]
         command += ["--batch", batch, "--heads", heads, "--seq", length, "--head-dim", head_dim]
         self.process = subprocess.Popen(
             [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -45,24 +49,30 @@ class Cria:
 class Torch:
     """One of PyTorch's backends in a graph of many launches over rotating operands."""
 
-    def __init__(self, backend, shape):
-        batch, heads, length, head_dim = shape
-        bytes_per_set = 4 * batch * heads * length * head_dim * 2
+    def __init__(self, backend, which, shape):
+        self.backend, self.shape = backend, shape
+        bytes_per_set = PASSES[which][1] * math.prod(shape) * 2
         sets = max(1, min(24, round(ROTATED_BYTES / bytes_per_set + 0.5)))
-        make = lambda: torch.randn(batch, heads, length, head_dim, device="cuda", dtype=torch.bfloat16)
-        self.operands = [(make(), make(), make()) for _ in range(sets)]
-        self.backend = backend
         self.stream = torch.cuda.Stream()
         with torch.cuda.stream(self.stream):
-            self.run(0)
-            self.launches = max(sets, min(256, int(SAMPLE_US / max(self.time_us(lambda: self.run(1)), 0.1))))
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, stream=self.stream):
-            for turn in range(self.launches):
-                self.run(turn)
+            self.works = [self.make_work(which) for _ in range(sets)]
+            self.works[0]()
+            self.launches = max(sets, min(256, int(SAMPLE_US / max(self.time_us(self.works[-1]), 0.1))))
+        self.graph = capture(self.run_all, self.stream)
 
-    def run(self, turn):
-        q, k, v = self.operands[turn % len(self.operands)]
+    def run_all(self):
+        for turn in range(self.launches):
+            self.works[turn % len(self.works)]()
+
+    def make_work(self, which):
+        """One pass over operands of its own."""
+        q, k, v, dout = (torch.randn(self.shape, device="cuda", dtype=torch.bfloat16) for _ in range(4))
+        if which == "forward":
+            return lambda: self.attend(q, k, v)
+        out = self.attend(*(x.requires_grad_() for x in (q, k, v)))
+        return lambda: torch.autograd.grad(out, (q, k, v), dout, retain_graph=True)
+
+    def attend(self, q, k, v):
         with sdpa_kernel(self.backend):
             return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
@@ -79,14 +89,9 @@ class Torch:
             return self.time_us(self.graph.replay) / self.launches
 
 
-def quantile(values, fraction):
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
-
-
-def race(program, shape, rounds):
-    contenders = {"cria": Cria(program, shape)}
-    contenders |= {name: Torch(backend, shape) for name, backend in RIVALS.items()}
+def race(program, which, shape, rounds):
+    contenders = {"cria": Cria(program, which, shape)}
+    contenders |= {name: Torch(backend, which, shape) for name, backend in RIVALS.items()}
     times = {name: [] for name in contenders}
     names = list(contenders)
     for turn in range(rounds + 2):
@@ -99,10 +104,10 @@ def race(program, shape, rounds):
     return times, ready
 
 
-def summarise(shape, times, ready):
+def summarise(which, shape, times, ready):
     batch, heads, length, head_dim = shape
-    flops = 4 * batch * heads * length * length * head_dim / 2
-    result = {"shape": f"B{batch} H{heads} S{length} D{head_dim}", "config": ready["config"],
+    flops = PASSES[which][2] * 4 * batch * heads * length * length * head_dim / 2
+    result = {"pass": which, "shape": f"B{batch} H{heads} S{length} D{head_dim}", "config": ready["config"],
               "right": ready["right"], "max_error": ready["max_error"], "target": TARGET}
     for name, samples in times.items():
         median = statistics.median(samples)
@@ -115,8 +120,8 @@ def summarise(shape, times, ready):
     return result
 
 
-def print_table(results):
-    print("attention, causal, bf16, TFLOP/s; ratios are medians over rounds taken in turn (p10-p90)")
+def print_table(which, results):
+    print(f"attention {which}, causal, bf16, TFLOP/s; ratios are medians over rounds taken in turn (p10-p90)")
     print(f"{'shape':<20}{'config':<34}{'cria':>7}{'cuDNN':>7}{'flash':>7}{'vs cuDNN':>22}{'vs flash':>9}"
           f"{'max error':>11}{'target':>8}  met")
     for r in results:
@@ -130,11 +135,13 @@ def print_table(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program", help="cria_bench")
+    parser.add_argument("--backward", action="store_true", help="the backward pass instead of the forward one")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--json", help="write all figures to this file")
     options = parser.parse_args()
-    results = [summarise(shape, *race(options.program, shape, options.rounds)) for shape in SHAPES]
-    print_table(results)
+    which = "backward" if options.backward else "forward"
+    results = [summarise(which, shape, *race(options.program, which, shape, options.rounds)) for shape in SHAPES]
+    print_table(which, results)
     if options.json:
         with open(options.json, "w") as file:
             json.dump({"torch": torch.__version__, "device_name": torch.cuda.get_device_name(),
