@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <system_error>
 
 #include "base/durable_file.h"
 #include "base/format.h"
@@ -12,7 +13,8 @@
 namespace cria {
 
 std::string read_text(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) {
+  std::error_code ignored;  // what cannot be looked at cannot be opened either
+  if (std::filesystem::is_directory(path, ignored)) {
     fail_f("cannot read {}: it is a folder; give a file", path.string());
   }
   std::ifstream file(path, std::ios::binary);

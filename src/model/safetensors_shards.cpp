@@ -1,6 +1,7 @@
 // A model's tensors over one file or several: model.safetensors, or shards and their index.
 #include <algorithm>
 #include <set>
+#include <system_error>
 
 #include "base/format.h"
 #include "base/json.h"
@@ -37,7 +38,8 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
 }  // namespace
 
 ModelTensors::ModelTensors(const fs::path& folder) {
-  if (fs::exists(folder / kIndexFile) && !fs::exists(folder / kModelFile)) {
+  std::error_code ignored;  // what cannot be looked at cannot be opened either
+  if (fs::exists(folder / kIndexFile, ignored) && !fs::exists(folder / kModelFile, ignored)) {
     open_shards(folder / kIndexFile);
     return;
   }

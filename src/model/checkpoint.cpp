@@ -1,0 +1,200 @@
+#include "model/checkpoint.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "base/durable_file.h"
+#include "base/format.h"
+
+namespace cria {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfigFile = "config.json";
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kTrainingFile = "training.json";
+constexpr const char* kLatest = "latest";
+constexpr const char* kUnfinished = ".tmp";  // ends the name of what is being made or removed
+
+// Tensors that files may have and cria has no use for.
+bool is_superfluous(std::string_view name) {
+  return name == "lm_head.weight" || name.ends_with(".rotary_emb.inv_freq");
+}
+
+void load_tensor(const std::map<std::string, StoredTensor>& stored, const std::string& where,
+                 const NamedTensor<float>& tensor) {
+  const auto it = stored.find(tensor.name);
+  if (it == stored.end())
+    fail_f("{} has no tensor \"{}\"; it belongs to another model", where, tensor.name);
+  if (it->second.shape != tensor.shape) {
+    fail_f("{}: tensor \"{}\" has shape {}, but the model needs {}", it->second.file, tensor.name,
+           shape_text(it->second.shape), shape_text(tensor.shape));
+  }
+  read_floats(it->second, {tensor.data, tensor.size()});
+}
+
+// Every tensor of the list, and an Error for any the list does not have.
+void load_tensors(const std::map<std::string, StoredTensor>& stored, const std::string& where,
+                  std::span<const NamedTensor<float>> tensors) {
+  std::vector<std::string_view> names;
+  for (const NamedTensor<float>& tensor : tensors) names.push_back(tensor.name);
+  std::ranges::sort(names);
+  for (const auto& [name, tensor] : stored) {
+    if (!std::ranges::binary_search(names, std::string_view(name)) && !is_superfluous(name))
+      fail_f("{}: tensor \"{}\" has no place in the model", tensor.file, name);
+  }
+  for (const NamedTensor<float>& tensor : tensors) load_tensor(stored, where, tensor);
+}
+
+const char* torch_name(DType type) {
+  return type == DType::f32 ? "float32" : type == DType::bf16 ? "bfloat16" : "float16";
+}
+
+Json model_json(const ModelFiles& model) {
+  Json json = config_to_json(model.config);
+  json["torch_dtype"] = torch_name(model.type);
+  if (model.tokenizer == nullptr) return json;
+  if (const auto bos = model.tokenizer->bos()) json["bos_token_id"] = *bos;
+  if (const auto eos = model.tokenizer->eos()) json["eos_token_id"] = *eos;
+  return json;
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    fail_f("cannot make the folder {}: {}; choose another place", folder.string(), error.message());
+}
+
+std::string step_name(int64_t step) { return fmt::format("step-{:06}", step); }
+
+// The step of a checkpoint's folder name; nothing for other names.
+std::optional<int64_t> step_of(const std::string& name) {
+  int64_t step = -1;
+  const std::string_view digits = std::string_view(name).substr(std::min<size_t>(name.size(), 5));
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  if (error != std::errc() || step < 0 || step_name(step) != name) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+void save_model(const fs::path& folder, const ModelFiles& model) {
+  make_folder(folder);
+  write_model_tensors(folder, model.weights, model.type);
+  write_json(folder / kConfigFile, model_json(model));
+  if (model.tokenizer == nullptr) return;
+  for (const auto& [name, text] : model.tokenizer->files()) write_text(folder / name, text);
+}
+
+ModelConfig load_config(const fs::path& folder) {
+  const fs::path path = folder / kConfigFile;
+  return config_from_json(read_json(path), path.string());
+}
+
+void load_weights(const fs::path& folder, std::span<const NamedTensor<float>> weights) {
+  const ModelTensors stored(folder);
+  load_tensors(stored.tensors(), stored.where(), weights);
+}
+
+fs::path CheckpointFolder::save(int64_t step, const ModelFiles& model,
+                                const TrainingFiles& training, int keep) const {
+  require(step >= 0 && keep >= 1 && training.progress.is_object(),
+          "CheckpointFolder::save: step >= 0, keep >= 1 and an object of progress are needed");
+  make_folder(root_);
+  const fs::path place = root_ / step_name(step);
+  const fs::path made = place.string() + kUnfinished;
+  try {
+    remove_leftovers();
+    save_model(made, model);
+    write_safetensors(made / kOptimizerFile, training.optimizer);
+    write_json(made / kTrainingFile, training.progress);
+    install(made, place);
+    point_latest_to(step_name(step));
+    remove_before(step, keep);
+  } catch (const fs::filesystem_error& error) {
+    fail_f("cannot keep checkpoints in {}: {} ({}); check its permissions or choose another",
+           root_.string(), error.code().message(), error.path1().string());
+  }
+  return place;
+}
+
+// The place may hold a checkpoint already, perhaps the latest: then the two change names at once.
+void CheckpointFolder::install(const fs::path& made, const fs::path& place) const {
+  if (!fs::exists(place)) return rename_durably(made, place);
+  if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) != 0) {
+    fail_f("cannot replace the checkpoint {}: {}; remove it or choose another folder",
+           place.string(), std::strerror(errno));
+  }
+  sync_folder(root_);
+  fs::remove_all(made);
+}
+
+void CheckpointFolder::point_latest_to(const std::string& name) const {
+  const fs::path link = root_ / (std::string(kLatest) + kUnfinished);
+  fs::remove(link);
+  std::error_code error;
+  fs::create_symlink(name, link, error);
+  if (error)
+    fail_f("cannot make the link {}: {}; choose another folder", link.string(), error.message());
+  rename_durably(link, root_ / kLatest);
+}
+
+std::optional<fs::path> CheckpointFolder::latest() const {
+  const fs::path link = root_ / kLatest;
+  std::error_code error;
+  const std::string name = fs::read_symlink(link, error).string();
+  if (error) return std::nullopt;
+  if (!step_of(name) || !fs::is_directory(root_ / name, error)) {
+    fail_f("{} points to \"{}\", which is no checkpoint; point it to one of its folder",
+           link.string(), name);
+  }
+  return root_ / name;
+}
+
+// First the name goes, so that no half-removed folder looks like a checkpoint.
+void CheckpointFolder::remove(const fs::path& checkpoint) const {
+  const fs::path going = checkpoint.string() + kUnfinished;
+  fs::rename(checkpoint, going);
+  fs::remove_all(going);
+}
+
+void CheckpointFolder::remove_leftovers() const {
+  std::vector<fs::path> leftovers;
+  for (const auto& entry : fs::directory_iterator(root_)) {
+    const fs::path& path = entry.path();
+    if (path.extension() == kUnfinished && step_of(path.stem().string())) leftovers.push_back(path);
+  }
+  for (const fs::path& path : leftovers) fs::remove_all(path);
+}
+
+void CheckpointFolder::remove_before(int64_t step, int keep) const {
+  std::vector<int64_t> steps;
+  for (const auto& entry : fs::directory_iterator(root_)) {
+    const auto found = step_of(entry.path().filename().string());
+    if (found && *found < step) steps.push_back(*found);
+  }
+  std::ranges::sort(steps, std::ranges::greater());
+  for (size_t i = static_cast<size_t>(keep) - 1; i < steps.size(); ++i)
+    remove(root_ / step_name(steps[i]));
+}
+
+Json load_training(const fs::path& checkpoint, std::span<const NamedTensor<float>> optimizer) {
+  const SafetensorsFile file(checkpoint / kOptimizerFile);
+  std::map<std::string, StoredTensor> stored;
+  for (const StoredTensor& tensor : file.tensors()) stored.emplace(tensor.name, tensor);
+  load_tensors(stored, (checkpoint / kOptimizerFile).string(), optimizer);
+  Json progress = read_json(checkpoint / kTrainingFile);
+  if (!progress.is_object())
+    fail_f("{} is not a JSON object; resume from another checkpoint",
+           (checkpoint / kTrainingFile).string());
+  return progress;
+}
+
+}  // namespace cria

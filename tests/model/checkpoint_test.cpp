@@ -1,0 +1,267 @@
+#include "model/checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "base/rng.h"
+#include "support/files.h"
+
+namespace cria {
+namespace {
+
+namespace fs = std::filesystem;
+using test::expect_error;
+using test::TemporaryFolder;
+
+ModelConfig tiny_config(bool tied = true) {
+  ModelConfig config = find_preset("debug").model;
+  config.layers = 1;
+  config.tied = tied;
+  return config;
+}
+
+// A model with names, shapes and numbers of its own.
+struct Model {
+  explicit Model(const ModelConfig& c, float first = 0) : config(c), shapes(make_shapes(c)) {
+    for (const auto& [name, shape] : shapes) {
+      offsets.push_back(data.size());
+      data.resize(data.size() + NamedTensor<float>{name, shape, nullptr}.size());
+    }
+    std::iota(data.begin(), data.end(), first);
+  }
+
+  static std::vector<std::pair<std::string, std::vector<int64_t>>> make_shapes(
+      const ModelConfig& c) {
+    std::vector<std::pair<std::string, std::vector<int64_t>>> out = {
+        {"model.embed_tokens.weight", {c.vocab, c.dim}}, {"model.norm.weight", {c.dim}}};
+    if (!c.tied) out.push_back({"lm_head.weight", {c.vocab, c.dim}});
+    return out;
+  }
+
+  template <class T>
+  std::vector<NamedTensor<T>> tensors(const std::string& prefix = "") {
+    std::vector<NamedTensor<T>> out;
+    for (size_t i = 0; i < shapes.size(); ++i)
+      out.push_back({prefix + shapes[i].first, shapes[i].second, data.data() + offsets[i]});
+    return out;
+  }
+  ModelFiles files() { return {.config = config, .weights = tensors<const float>()}; }
+
+  ModelConfig config;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
+  std::vector<size_t> offsets;
+  std::vector<float> data;
+};
+
+TEST(Checkpoint, ModelRoundTrip) {
+  const TemporaryFolder folder;
+  for (const bool tied : {true, false}) {
+    Model saved(tiny_config(tied), 5), loaded(tiny_config(tied));
+    ModelFiles files = saved.files();
+    const auto tokenizer = make_byte_tokenizer();
+    files.tokenizer = tokenizer.get();
+    save_model(folder / "m", files);
+    EXPECT_EQ(load_config(folder / "m"), saved.config);
+    load_weights(folder / "m", loaded.tensors<float>());
+    EXPECT_EQ(loaded.data, saved.data);
+    EXPECT_TRUE(fs::exists(folder / "m" / "tokenizer.json"));
+    EXPECT_EQ(read_json(folder / "m" / "config.json")["torch_dtype"], "float32");
+  }
+}
+
+TEST(Checkpoint, NarrowWeightsAreRoundedOnce) {
+  const TemporaryFolder folder;
+  Model saved(tiny_config(), 1000.3f), loaded(tiny_config());
+  ModelFiles files = saved.files();
+  files.type = DType::bf16;
+  save_model(folder / "m", files);
+  load_weights(folder / "m", loaded.tensors<float>());
+  for (size_t i = 0; i < saved.data.size(); ++i)
+    ASSERT_EQ(loaded.data[i], to_float(from_float<bf16>(saved.data[i])));
+}
+
+TEST(Checkpoint, SuperfluousTensorsAreAllowed) {
+  const TemporaryFolder folder;
+  Model saved(tiny_config()), loaded(tiny_config(), 9);
+  ModelFiles files = saved.files();
+  files.weights.push_back({"lm_head.weight", {2}, saved.data.data()});
+  files.weights.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", {2}, saved.data.data()});
+  save_model(folder / "m", files);
+  load_weights(folder / "m", loaded.tensors<float>());
+  EXPECT_EQ(loaded.data, saved.data);
+}
+
+TEST(Checkpoint, WrongTensorsAreNamed) {
+  const TemporaryFolder folder;
+  Model saved(tiny_config()), untied(tiny_config(false));
+  save_model(folder / "m", saved.files());
+  expect_error([&] { load_weights(folder / "m", untied.tensors<float>()); },
+               {"model.safetensors", "no tensor \"lm_head.weight\""});
+  auto tensors = saved.tensors<float>();
+  std::swap(tensors[0].shape[0], tensors[0].shape[1]);
+  expect_error([&] { load_weights(folder / "m", tensors); },
+               {"model.safetensors", "\"model.embed_tokens.weight\"", "[256, 64]", "[64, 256]"});
+  tensors = saved.tensors<float>();
+  tensors.pop_back();
+  expect_error([&] { load_weights(folder / "m", tensors); },
+               {"model.safetensors", "\"model.norm.weight\"", "no place"});
+  expect_error([&] { load_config(folder / "none"); }, {"none/config.json"});
+}
+
+TEST(Checkpoint, TrainingRoundTrip) {
+  const TemporaryFolder root;
+  const CheckpointFolder run(root / "run");
+  EXPECT_FALSE(run.latest());
+  Model model(tiny_config(), 3), moments(tiny_config(), 7), loaded(tiny_config());
+  const fs::path saved =
+      run.save(12, model.files(), {moments.tensors<const float>("m."), {{"step", 12}}}, 2);
+  EXPECT_EQ(saved.filename(), "step-000012");
+  EXPECT_EQ(run.latest(), saved);
+  EXPECT_EQ(load_training(saved, loaded.tensors<float>("m."))["step"], 12);
+  EXPECT_EQ(loaded.data, moments.data);
+  expect_error([&] { load_training(saved, loaded.tensors<float>("v.")); },
+               {"optimizer.safetensors", "no place"});
+  write_text(saved / "training.json", "[]");
+  expect_error([&] { load_training(saved, loaded.tensors<float>("m.")); }, {"training.json"});
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> out;
+  for (const auto& entry : fs::directory_iterator(folder))
+    out.push_back(entry.path().filename().string());
+  std::ranges::sort(out);
+  return out;
+}
+
+TEST(Checkpoint, KeepsTheLastOnes) {
+  const TemporaryFolder root;
+  const CheckpointFolder run(root.path());
+  Model model(tiny_config());
+  write_text(root / "step-notes.txt", "mine");
+  fs::create_directories(root / "step-000007.tmp");  // of a run that was killed
+  for (const int64_t step : {10, 20, 30, 2000000})
+    run.save(step, model.files(), {{}, Json::object()}, 2);
+  EXPECT_EQ(names_in(root.path()),
+            (std::vector<std::string>{"latest", "step-000030", "step-2000000", "step-notes.txt"}));
+  // An earlier step leaves later ones alone and is the latest all the same.
+  run.save(40, model.files(), {{}, Json::object()}, 1);
+  EXPECT_EQ(names_in(root.path()),
+            (std::vector<std::string>{"latest", "step-000040", "step-2000000", "step-notes.txt"}));
+  EXPECT_EQ(run.latest()->filename(), "step-000040");
+}
+
+TEST(Checkpoint, ReplacesTheSameStep) {
+  const TemporaryFolder root;
+  const CheckpointFolder run(root.path());
+  Model model(tiny_config());
+  run.save(1, model.files(), {{}, {{"try", 1}}}, 1);
+  run.save(1, model.files(), {{}, {{"try", 2}}}, 1);
+  EXPECT_EQ(load_training(*run.latest(), {})["try"], 2);
+  EXPECT_EQ(names_in(root.path()), (std::vector<std::string>{"latest", "step-000001"}));
+}
+
+TEST(Checkpoint, DanglingLatestIsNamed) {
+  const TemporaryFolder root;
+  for (const char* target : {"step-000009", "../elsewhere", "/etc"}) {
+    fs::remove(root / "latest");
+    fs::create_symlink(target, root / "latest");
+    expect_error([&] { CheckpointFolder(root.path()).latest(); }, {"latest", target});
+  }
+}
+
+TEST(Checkpoint, EveryTruncationIsRefused) {
+  const TemporaryFolder root;
+  Model model(tiny_config());
+  save_model(root.path(), model.files());
+  for (const char* name : {"model.safetensors", "config.json"}) {
+    const std::string whole = read_text(root / name);
+    for (size_t n = whole.size() - 2; n > 0; n -= 1 + n / 8) {  // config.json may lose its newline
+      fs::resize_file(root / name, n);
+      expect_error(
+          [&] {
+            load_config(root.path());
+            load_weights(root.path(), model.tensors<float>());
+          },
+          {name});
+    }
+    write_text(root / name, whole);
+  }
+}
+
+// Saves steps first, first + 1, ... for ever; a step's numbers all follow from it.
+[[noreturn]] void save_for_ever(const fs::path& root, int64_t first) {
+  Model model(tiny_config()), moments(tiny_config());
+  for (int64_t step = first;; ++step) {
+    std::ranges::fill(model.data, static_cast<float>(step));
+    std::ranges::fill(moments.data, static_cast<float>(-step));
+    // Every third step is saved twice, so that replacing is interrupted too.
+    for (int i = 0; i < (step % 3 == 0 ? 2 : 1); ++i)
+      CheckpointFolder(root).save(step, model.files(),
+                                  {moments.tensors<const float>(), {{"step", step}}}, 2);
+  }
+}
+
+// The step of the latest checkpoint, which must be whole; 0 when there is none.
+int64_t check_latest(const fs::path& root) {
+  const auto latest = CheckpointFolder(root).latest();
+  if (!latest) return 0;
+  Model model(tiny_config()), moments(tiny_config());
+  EXPECT_EQ(load_config(*latest), model.config);
+  load_weights(*latest, model.tensors<float>());
+  const int64_t step = load_training(*latest, moments.tensors<float>())["step"];
+  const auto all = [](const std::vector<float>& values, int64_t want) {
+    return std::ranges::all_of(values, [&](float x) { return x == static_cast<float>(want); });
+  };
+  EXPECT_TRUE(all(model.data, step) && all(moments.data, -step)) << step;
+  return step;
+}
+
+bool has_unfinished(const fs::path& root) {
+  const auto names = names_in(root);
+  return std::ranges::any_of(names, [](const auto& name) { return name.ends_with(".tmp"); });
+}
+
+TEST(Checkpoint, FiftyKillsLeaveAWholeOne) {
+  const TemporaryFolder root(test::memory_folder());
+  Rng rng(1);
+  const auto started = std::chrono::steady_clock::now();
+  Model model(tiny_config(), 0);
+  CheckpointFolder(root.path() / "warm-up").save(1, model.files(), {{}, Json::object()}, 1);
+  const std::chrono::duration<double, std::micro> save_us =
+      std::chrono::steady_clock::now() - started;
+  fs::create_directory(root / "run");
+  const fs::path run = root / "run";
+  int64_t step = 0;
+  int interrupted = 0;
+  for (int kill_count = 0; kill_count < 50; ++kill_count) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      try {
+        save_for_ever(run, step + 1);
+      } catch (...) {
+        ::_exit(1);
+      }
+    }
+    ::usleep(rng.below(static_cast<uint32_t>(8 * save_us.count() + 1000)));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "a save failed";
+    interrupted += has_unfinished(run);
+    const int64_t reached = check_latest(run);
+    ASSERT_GE(reached, step) << "a finished checkpoint was lost";
+    step = reached;
+  }
+  EXPECT_GT(step, 0) << "no save was ever finished";
+  EXPECT_GT(interrupted, 0) << "no save was ever interrupted";
+}
+
+}  // namespace
+}  // namespace cria
