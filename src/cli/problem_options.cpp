@@ -75,7 +75,7 @@ void add_cache_option(CLI::App& command, std::string& cache) {
 std::string list_problems() {
   std::string out = "Kernels, with the default sizes on the CPU and on CUDA:\n";
   for (const ProblemSpec& spec : problem_specs()) {
-    out += fmt::format("  {:<18}{}\n{:20}", spec.name, spec.summary, "");
+    out += fmt::format("  {:<23}{}\n{:25}", spec.name, spec.summary, "");
     for (const Parameter& p : spec.parameters)
       out += p.on_cpu == p.on_cuda ? fmt::format("--{} {} ", p.name, p.on_cpu)
                                    : fmt::format("--{} {}|{} ", p.name, p.on_cpu, p.on_cuda);

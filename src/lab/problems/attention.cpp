@@ -141,16 +141,20 @@ class Attention final : public Problem {
 
 }  // namespace
 
+std::vector<Parameter> attention_parameters() {
+  return {{"batch", "sequences", 1, 4},
+          {"heads", "query heads", 4, 16},
+          {"kv-heads", "key and value heads; 0: as many as query heads", 0, 0, 0},
+          {"seq", "positions of a sequence", 1024, 2048},
+          {"head-dim", "columns of a head; of attention: at most 256", 64, 128, 1, 256},
+          {"causal", "1: a position sees only those up to its own, 0: all", 1, 1, 0, 1},
+          tf32_parameter()};
+}
+
 std::vector<ProblemSpec> attention_problems() {
   return {{"attention",
            "flash attention forward, causal or full, with grouped heads",
-           {{"batch", "sequences", 1, 4},
-            {"heads", "query heads", 4, 16},
-            {"kv-heads", "key and value heads; 0: as many as query heads", 0, 0, 0},
-            {"seq", "positions of a sequence", 1024, 2048},
-            {"head-dim", "columns of a head; of attention: at most 256", 64, 128, 1, 256},
-            {"causal", "1: a position sees only those up to its own, 0: all", 1, 1, 0, 1},
-            tf32_parameter()},
+           attention_parameters(),
            {"attention_forward"},
            make<Attention>}};
 }

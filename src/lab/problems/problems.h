@@ -13,10 +13,12 @@ std::vector<ProblemSpec> softmax_problems();
 std::vector<ProblemSpec> rmsnorm_problems();
 std::vector<ProblemSpec> rope_problems();
 std::vector<ProblemSpec> embedding_problems();
+std::vector<ProblemSpec> cross_entropy_problems();
 std::vector<ProblemSpec> transpose_problems();
 std::vector<ProblemSpec> gemm_problems();
 std::vector<ProblemSpec> gate_up_problems();
 std::vector<ProblemSpec> attention_problems();
+std::vector<ProblemSpec> attention_backward_problems();
 std::vector<ProblemSpec> fma_problems();
 
 std::vector<ProblemSpec> all_problems();
@@ -47,5 +49,8 @@ int shares_of(const ProblemRequest& request, int (*by_cores)(int cores));
 
 // The switch --tf32 of kernels with products.
 Parameter tf32_parameter();
+
+// The sizes of attention, forward and backward.
+std::vector<Parameter> attention_parameters();
 
 }  // namespace cria

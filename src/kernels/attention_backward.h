@@ -1,0 +1,246 @@
+// Flash attention, backward, without atomics: the same inputs give the same bits every time.
+// With p = exp(scale q kᵀ - lse), recomputed block by block:
+//   delta = row sums of dout o;   dp = dout vᵀ;   ds = p (dp - delta)
+//   dq = scale ds k;   dk = scale dsᵀ q;   dv = pᵀ dout
+// Two kernels, in this order. One walks the keys of a block of queries and makes dq; it leaves delta for the
+// other, which walks the queries of a block of keys, all heads that share them, and makes dk and dv. That one
+// works on transposed tiles, rows are keys, so that pᵀ and dsᵀ are register operands as they are.
+#pragma once
+
+#include "kernels/attention.h"
+
+namespace cria::kernels {
+
+// What both kernels read.
+template <class T>
+struct AttentionBackwardInputs {
+  using Element = T;
+  Tensor<const T> q;        // [B * H, T, K]
+  Tensor<const T> k;        // [B * G, S, K], H a multiple of G
+  Tensor<const T> v;        // [B * G, S, K]
+  Tensor<const T> dout;     // [B * H, T, K]
+  Tensor<const float> lse;  // [B * H, T], from the forward pass
+  float scale = 1;
+  bool causal = true;       // needs S >= T
+  DotPrecision precision = DotPrecision::kFp32;  // of fp32 operands
+
+  template <class V>
+  constexpr void operands(V&& visit) {
+    visit("q", q), visit("k", k), visit("v", v), visit("dout", dout);
+  }
+  AttentionForwardArgs<T> forward() const {
+    return {.q = q, .k = k, .v = v, .o = {}, .scale = scale, .causal = causal, .precision = precision};
+  }
+  Dims dims() const { return forward().dims(); }
+  double scores() const { return forward().scores(); }
+  double bytes_read() const {
+    return double(q.bytes() + k.bytes() + v.bytes() + dout.bytes() + lse.bytes());
+  }
+  constexpr int past() const { return k.rows - q.rows; }  // keys before the first query's own
+};
+
+template <class T>
+struct AttentionBackwardQArgs : AttentionBackwardInputs<T> {
+  static constexpr const char* kernel = "attention_backward_q";
+  Tensor<const T> o;    // [B * H, T, K], from the forward pass
+  Tensor<T> dq;         // [B * H, T, K]
+  Tensor<float> delta;  // [B * H, T], for attention_backward_kv
+
+  template <class V>
+  constexpr void operands(V&& visit) {
+    AttentionBackwardInputs<T>::operands(visit);
+    visit("o", o), visit("dq", dq);
+    visit("lse", this->lse, element_wise), visit("delta", delta, element_wise);
+  }
+  Cost cost() const {
+    if (dq.size() == 0) return {};
+    return {.flops = this->scores() * (6.0 * dq.cols + 6) + 2.0 * o.size(),
+            .bytes_read = this->bytes_read() + o.bytes(),
+            .bytes_written = double(dq.bytes() + delta.bytes())};
+  }
+};
+
+template <class T, class C>
+struct AttentionBackwardQ {
+  using Element = T;
+  using Config = C;
+  using Args = AttentionBackwardQArgs<T>;
+  struct Shared {
+    SharedTile<T, C::queries, C::head_dim> q, dout;  // q holds dq at the end
+    SharedTile<T, C::keys, C::head_dim, C::stages> k, v;
+  };
+  static constexpr Traits traits = C::traits;
+
+  static bool fits(const Args& a) { return AttentionForward<T, C>::fits(a.forward()); }
+  static Grid grid(const Args& a) { return AttentionForward<T, C>::grid(a.forward()); }
+
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    constexpr int M = C::queries, N = C::keys;
+    const int head = p.program_id(1), kv_head = head / (a.q.batch / a.k.batch);
+    const int r0 = (p.num_programs(0) - 1 - p.program_id(0)) * M;  // longest rows first
+    const int visible = a.causal ? min_of(r0 + M + a.past(), a.k.rows) : a.k.rows;
+    const int first_last = a.causal ? r0 + a.past() : a.k.rows - 1;  // last key that query r0 sees
+    const float to_log2 = a.scale * kLog2E;
+
+    p.fetch(s.q[0], a.q, head, r0, 0);
+    p.fetch(s.dout[0], a.dout, head, r0, 0);
+    p.pipeline(
+        stages<C::stages>, ceil_div(visible, N),
+        [&](int j, int stage) {
+          p.fetch(s.k[stage], a.k, kv_head, j * N, 0);
+          p.fetch(s.v[stage], a.v, kv_head, j * N, 0);
+        },
+        [&](auto& p, auto& steps) {
+          auto dq = p.accumulator(shape<M, C::head_dim>);
+          auto weight = p.accumulator(shape<M, N>), dscore = p.accumulator(shape<M, N>);
+          auto at = column(p.arange(shape<M>) + r0) + row(p.arange(shape<1>));
+          const Mask rows{a.q.rows - r0, 1};
+          auto delta = p.full_rows(dq, 0.f);
+          auto part = layout_of(p.accumulator(shape<M, 64>));  // few columns at a time cost few registers
+          for (int c = 0; c < C::head_dim; c += 64)
+            delta += p.sum(p.load(part, a.o, r0, c, head) * p.load(part, a.dout, r0, c, head), axis<1>);
+          p.store(a.delta.row(head), at, delta, rows);
+          auto lse = p.keep(p.load(rows_of(dq), a.lse.row(head), at, rows) * kLog2E);
+          p.fetch_wait();
+          steps([&](int j, int stage) {
+            p.dot(weight, s.q[0], trans(s.k[stage]), overwrite);
+            p.dot(dscore, s.dout[0], trans(s.v[stage]), overwrite);
+            p.dot_wait(pending<1>, weight);
+            update(weight, [=](float x, float l) { return exp2(x * to_log2 - l); }, lse);
+            if (j * N + N - 1 > first_last) {
+              auto last = column(p.arange(shape<M>)) * a.causal + first_last;
+              weight = p.where(last >= row(p.arange(shape<N>) + j * N), weight, 0.f);
+            }
+            p.dot_wait(dscore);
+            update(dscore, [](float x, float d, float w) { return w * (x - d); }, delta, weight);
+            p.dot(dq, p.cast(type<T>, dscore), s.k[stage]);
+            p.dot_wait(dq);
+          });
+          dq *= a.scale;
+          p.store_tile(a.dq, head, r0, 0, dq, s.q);
+        });
+  }
+};
+
+template <class T>
+struct AttentionBackwardKvArgs : AttentionBackwardInputs<T> {
+  static constexpr const char* kernel = "attention_backward_kv";
+  Tensor<const float> delta;  // [B * H, T], from attention_backward_q
+  Tensor<T> dk;               // [B * G, S, K]
+  Tensor<T> dv;               // [B * G, S, K]
+
+  template <class V>
+  constexpr void operands(V&& visit) {
+    AttentionBackwardInputs<T>::operands(visit);
+    visit("lse", this->lse), visit("delta", delta), visit("dk", dk), visit("dv", dv);
+  }
+  Cost cost() const {
+    if (dk.size() == 0) return {};
+    return {.flops = this->scores() * (8.0 * dk.cols + 6),
+            .bytes_read = this->bytes_read() + delta.bytes(),
+            .bytes_written = double(dk.bytes() + dv.bytes())};
+  }
+};
+
+template <class T, class C>
+struct AttentionBackwardKv {
+  using Element = T;
+  using Config = C;
+  using Args = AttentionBackwardKvArgs<T>;
+  struct Shared {
+    SharedTile<T, C::keys, C::head_dim> k, v;  // hold dk and dv at the end
+    SharedTile<T, C::queries, C::head_dim, C::stages> q, dout;
+  };
+  static constexpr Traits traits = C::traits;
+
+  static bool fits(const Args& a) { return AttentionForward<T, C>::fits(a.forward()); }
+  static Grid grid(const Args& a) {
+    return {a.k.cols > 0 ? ceil_div(a.k.rows, C::keys) : 0, a.k.batch};
+  }
+
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    constexpr int M = C::queries, N = C::keys;
+    const int kv_head = p.program_id(1), group = a.q.batch / a.k.batch;
+    const int c0 = p.program_id(0) * N;  // first keys first: the most queries see them
+    const int first = a.causal ? max_of(c0 - a.past(), 0) / M : 0;  // block of queries that sees key c0
+    const int per_head = ceil_div(a.q.rows, M) - first;
+    const float to_log2 = a.scale * kLog2E;
+
+    p.fetch(s.k[0], a.k, kv_head, c0, 0);
+    p.fetch(s.v[0], a.v, kv_head, c0, 0);
+    p.pipeline(
+        stages<C::stages>, per_head * group,
+        [&](int j, int stage) {
+          const int head = kv_head * group + j / per_head, r0 = (first + j % per_head) * M;
+          p.fetch(s.q[stage], a.q, head, r0, 0);
+          p.fetch(s.dout[stage], a.dout, head, r0, 0);
+        },
+        [&](auto& p, auto& steps) {
+          auto dk = p.accumulator(shape<N, C::head_dim>), dv = p.accumulator(shape<N, C::head_dim>);
+          auto weight = p.accumulator(shape<N, M>), dscore = p.accumulator(shape<N, M>);
+          p.fetch_wait();
+          // Keys and queries past the end need no mask: a key has a row of its own, which is not stored,
+          // and a query's zeros in q and dout are factors of all it gives.
+          steps([&](int j, int stage) {
+            const int head = kv_head * group + j / per_head, r0 = (first + j % per_head) * M;
+            p.dot(weight, s.k[0], trans(s.q[stage]), overwrite);
+            p.dot(dscore, s.v[0], trans(s.dout[stage]), overwrite);
+            auto query = p.arange(shape<M>) + r0;
+            auto lse = p.load(cols_of(weight), a.lse.row(head), query, query < a.q.rows);
+            auto delta = p.load(cols_of(weight), a.delta.row(head), query, query < a.q.rows);
+            p.dot_wait(pending<1>, weight);
+            update(weight, [=](float x, float l) { return exp2(x * to_log2 - l * kLog2E); }, lse);
+            if (a.causal && r0 + a.past() < c0 + N - 1) {
+              auto key = column(p.arange(shape<N>) + (c0 - r0 - a.past()));
+              weight = p.where(row(p.arange(shape<M>)) >= key, weight, 0.f);
+            }
+            p.dot(dv, p.cast(type<T>, weight), s.dout[stage]);
+            p.dot_wait(pending<1>, dscore);
+            update(dscore, [](float x, float d, float w) { return w * (x - d); }, delta, weight);
+            p.dot(dk, p.cast(type<T>, dscore), s.q[stage]);
+            p.dot_wait(dv, dk);
+          });
+          dk *= a.scale;
+          p.store_tile(a.dk, kv_head, c0, 0, dk, s.k);
+          p.store_tile(a.dv, kv_head, c0, 0, dv, s.v);
+        });
+  }
+};
+
+template <class T>
+struct AttentionBackwardSpaces {
+  template <int M, int N, int D, int Threads, int Resident = 1>
+  using Hopper = AttentionConfig<Lowering::kHopper, M, N, D, 2, Threads, Resident>;
+  template <int M, int N, int D>
+  using Ampere = AttentionConfig<Lowering::kAmpere, M, N, D, 2, 128>;
+  using q = KernelSpace<AttentionBackwardQ, T, Hopper<64, 64, 64, 128, 2>, Hopper<128, 128, 64, 256>,
+                        Hopper<128, 64, 128, 256>, Ampere<64, 64, 64>, Ampere<64, 32, 128>,
+                        Ampere<64, 32, 192>, Ampere<64, 32, 256>>;
+  using kv = KernelSpace<AttentionBackwardKv, T, Hopper<64, 64, 64, 128, 2>, Hopper<64, 128, 64, 256>,
+                         Hopper<64, 128, 128, 256>, Ampere<64, 64, 64>, Ampere<32, 64, 128>,
+                         Ampere<32, 64, 192>, Ampere<32, 64, 256>>;
+};
+template <>
+struct AttentionBackwardSpaces<float> {
+  template <template <class, class> class K, template <int, int, DotPrecision> class Shaped>
+  using Space = KernelSpace<K, float, Shaped<64, 64, DotPrecision::kFp32>,
+                            Shaped<32, 128, DotPrecision::kFp32>, Shaped<16, 192, DotPrecision::kFp32>,
+                            Shaped<16, 256, DotPrecision::kFp32>, Shaped<64, 64, DotPrecision::kTf32>,
+                            Shaped<32, 128, DotPrecision::kTf32>, Shaped<16, 192, DotPrecision::kTf32>,
+                            Shaped<16, 256, DotPrecision::kTf32>>;
+  // Blocks of 64 that stay, and of `Walked` that pass by.
+  template <int Walked, int D, DotPrecision Dot>
+  using KeysPass = AttentionConfig<Lowering::kAmpere, 64, Walked, D, 2, 128, 1, Dot>;
+  template <int Walked, int D, DotPrecision Dot>
+  using QueriesPass = AttentionConfig<Lowering::kAmpere, Walked, 64, D, 2, 128, 1, Dot>;
+  using q = Space<AttentionBackwardQ, KeysPass>;
+  using kv = Space<AttentionBackwardKv, QueriesPass>;
+};
+
+template <class T>
+using AttentionBackwardKernels = KernelList<typename AttentionBackwardSpaces<T>::q,
+                                            typename AttentionBackwardSpaces<T>::kv>;
+
+}  // namespace cria::kernels

@@ -1,0 +1,319 @@
+#include "kernels/attention_backward.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "kernels/harness.h"
+
+namespace cria::test {
+namespace {
+
+using namespace kernels;
+
+struct Problem {
+  int heads, kv_heads, queries, keys, head_dim;
+  bool causal;
+  DotPrecision precision = DotPrecision::kFp32;
+
+  double scale() const { return 1 / std::sqrt(double(head_dim)); }
+  int group() const { return heads / kv_heads; }
+  int seen(int query) const { return causal ? query + keys - queries + 1 : keys; }
+  int64_t q_size() const { return int64_t{heads} * queries * head_dim; }
+  int64_t kv_size() const { return int64_t{kv_heads} * keys * head_dim; }
+};
+
+// Operands as the reference sees them: [heads, tokens, head_dim] without gaps.
+using Values = std::vector<double>;
+struct Inputs {
+  Values q, k, v, dout;
+};
+
+double dot(const double* a, const double* b, int n) {
+  double sum = 0;
+  for (int e = 0; e < n; ++e) sum += a[e] * b[e];
+  return sum;
+}
+
+// One row of softmax(scale q kᵀ), and its lse.
+double weights_of(const Problem& p, const Inputs& in, int h, int i, Values& weight) {
+  const int d = p.head_dim;
+  weight.resize(p.seen(i));
+  double top = -INFINITY, total = 0;
+  for (int j = 0; j < p.seen(i); ++j) {
+    const int64_t key = int64_t{h / p.group()} * p.keys + j;
+    weight[j] = p.scale() * dot(&in.q[(int64_t{h} * p.queries + i) * d], &in.k[key * d], d);
+    top = std::max(top, weight[j]);
+  }
+  for (double& w : weight) total += w = std::exp(w - top);
+  for (double& w : weight) w /= total;
+  return top + std::log(total);
+}
+
+struct Forward {
+  Values o, lse;
+};
+Forward forward(const Problem& p, const Inputs& in) {
+  Forward out{Values(p.q_size()), Values(int64_t{p.heads} * p.queries)};
+  Values weight;
+  for (int h = 0; h < p.heads; ++h)
+    for (int i = 0; i < p.queries; ++i) {
+      const int64_t row = int64_t{h} * p.queries + i;
+      out.lse[row] = weights_of(p, in, h, i, weight);
+      for (int j = 0; j < p.seen(i); ++j)
+        for (int e = 0; e < p.head_dim; ++e)
+          out.o[row * p.head_dim + e] +=
+              weight[j] * in.v[(int64_t{h / p.group()} * p.keys + j) * p.head_dim + e];
+    }
+  return out;
+}
+
+// Gradients of sum(o dout), and the largest sums of magnitudes behind each.
+struct Gradients {
+  Values dq, dk, dv, delta;
+  double dq_norm = 0, dk_norm = 0, dv_norm = 0, delta_norm = 0;
+};
+Gradients backward(const Problem& p, const Inputs& in, const Values& o) {
+  Gradients g{Values(p.q_size()), Values(p.kv_size()), Values(p.kv_size()),
+              Values(o.size() / p.head_dim)};
+  Values dq_abs(g.dq.size()), dk_abs(g.dk.size()), dv_abs(g.dv.size()), weight;
+  const int d = p.head_dim;
+  const auto add = [](double& sum, double& size, double term, double bound) {
+    sum += term, size += bound;
+  };
+  for (int h = 0; h < p.heads; ++h)
+    for (int i = 0; i < p.queries; ++i) {
+      const int64_t row = int64_t{h} * p.queries + i;
+      const double *q = &in.q[row * d], *dout = &in.dout[row * d];
+      double delta_abs = 0;
+      for (int e = 0; e < d; ++e)
+        add(g.delta[row], delta_abs, dout[e] * o[row * d + e], std::abs(dout[e] * o[row * d + e]));
+      g.delta_norm = std::max(g.delta_norm, delta_abs);
+      weights_of(p, in, h, i, weight);
+      for (int j = 0; j < p.seen(i); ++j) {
+        const int64_t key = int64_t{h / p.group()} * p.keys + j;
+        double dp = 0, dp_abs = 0;
+        for (int e = 0; e < d; ++e)
+          add(dp, dp_abs, dout[e] * in.v[key * d + e], std::abs(dout[e] * in.v[key * d + e]));
+        const double ds = weight[j] * (dp - g.delta[row]) * p.scale();
+        const double ds_abs = weight[j] * (dp_abs + delta_abs) * p.scale();
+        for (int e = 0; e < d; ++e) {
+          const int64_t at_q = row * d + e, at_k = key * d + e;
+          add(g.dq[at_q], dq_abs[at_q], ds * in.k[at_k], ds_abs * std::abs(in.k[at_k]));
+          add(g.dk[at_k], dk_abs[at_k], ds * q[e], ds_abs * std::abs(q[e]));
+          add(g.dv[at_k], dv_abs[at_k], weight[j] * dout[e], weight[j] * std::abs(dout[e]));
+        }
+      }
+    }
+  const auto largest = [](const Values& x) { return x.empty() ? 0 : *std::ranges::max_element(x); };
+  g.dq_norm = largest(dq_abs), g.dk_norm = largest(dk_abs), g.dv_norm = largest(dv_abs);
+  return g;
+}
+
+TEST(AttentionBackwardReference, AgreesWithCentralDifferences) {
+  const Problem p{4, 2, 3, 5, 6, true};
+  Rng rng(7);
+  const auto random = [&](int64_t n) {
+    Values x(n);
+    for (double& e : x) e = rng.normal();
+    return x;
+  };
+  Inputs in{random(p.q_size()), random(p.kv_size()), random(p.kv_size()), random(p.q_size())};
+  const Gradients g = backward(p, in, forward(p, in).o);
+  const auto loss = [&] {
+    const Values o = forward(p, in).o;
+    return dot(o.data(), in.dout.data(), int(o.size()));
+  };
+  const auto expect_slopes = [&](Values& x, const Values& gradient, const char* name) {
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double kept = x[i], h = 1e-5;
+      x[i] = kept + h;
+      const double up = loss();
+      x[i] = kept - h;
+      const double down = loss();
+      x[i] = kept;
+      EXPECT_NEAR((up - down) / (2 * h), gradient[i], 1e-8) << name << "[" << i << "]";
+    }
+  };
+  expect_slopes(in.q, g.dq, "dq");
+  expect_slopes(in.k, g.dk, "dk");
+  expect_slopes(in.v, g.dv, "dv");
+}
+
+// A score's error e changes its weight by the factor exp(e); weights and their gradients are
+// rounded to the operand type before they are multiplied.
+template <class T>
+Tolerance tolerance_of(const Problem& p, const Inputs& in, double norm, int length) {
+  const auto longest = [&](const Values& x) {
+    double most = 0;
+    for (size_t r = 0; r < x.size(); r += p.head_dim)
+      most = std::max(most, dot(&x[r], &x[r], p.head_dim));
+    return std::sqrt(most);
+  };
+  const bool tf32 = p.precision == DotPrecision::kTf32;
+  const double score_size = p.scale() * longest(in.q) * longest(in.k) + 1;
+  const double products = tf32 ? 2 * kRoundoffTf32 : Tolerance{.length = p.head_dim}.bound(1);
+  const double rounded = sizeof(T) == 2 ? roundoff(dtype_of<T>) : tf32 ? 2 * kRoundoffTf32 : 0;
+  return {.length = length, .norm = norm, .inner = products * score_size + rounded};
+}
+
+template <class T>
+struct Views {
+  Tensor<const T> q, k, v, dout;
+  Tensor<T> dq, dk, dv;
+};
+// Makes what the forward pass leaves, has `expect` say what is wanted, and runs both kernels on the
+// views.
+template <class Case, class Views>
+void run_backward(Case& t, const Problem& p, const Inputs& in, const Views& views,
+                  const std::function<void(const Gradients&)>& expect) {
+  using T = ElementOf<Case>;
+  auto& o = t.input("o", {p.heads, p.queries, p.head_dim});
+  auto& lse = t.fp32_input("lse", {p.heads, p.queries});
+  auto& delta = t.fp32_output("delta", {p.heads, p.queries});
+  const Forward saved = forward(p, in);
+  for (size_t i = 0; i < saved.o.size(); ++i) o.set(i / p.head_dim, i % p.head_dim, saved.o[i]);
+  for (size_t i = 0; i < saved.lse.size(); ++i) lse.set(i / p.queries, i % p.queries, saved.lse[i]);
+  const Gradients g = backward(p, in, o.values());
+  for (size_t i = 0; i < g.delta.size(); ++i) delta.want(i / p.queries, i % p.queries) = g.delta[i];
+  delta.tolerance = {.length = p.head_dim, .norm = g.delta_norm};
+  expect(g);
+  const AttentionBackwardInputs<T> inputs{.q = views.q,
+                                          .k = views.k,
+                                          .v = views.v,
+                                          .dout = views.dout,
+                                          .lse = lse,
+                                          .scale = float(p.scale()),
+                                          .causal = p.causal,
+                                          .precision = p.precision};
+  t.run(AttentionBackwardQArgs<T>{inputs, o, views.dq, delta},
+        AttentionBackwardKvArgs<T>{inputs, delta, views.dk, views.dv});
+}
+
+// Operands of their own for everything; `spoil` may change q and k first.
+void check_backward(auto& t, const Problem& p, auto spoil) {
+  using T = ElementOf<decltype(t)>;
+  auto& q = t.input("q", {p.heads, p.queries, p.head_dim});
+  auto& k = t.input("k", {p.kv_heads, p.keys, p.head_dim});
+  auto& v = t.input("v", {p.kv_heads, p.keys, p.head_dim});
+  auto& dout = t.input("dout", {p.heads, p.queries, p.head_dim});
+  auto& dq = t.output("dq", {p.heads, p.queries, p.head_dim});
+  auto& dk = t.output("dk", {p.kv_heads, p.keys, p.head_dim});
+  auto& dv = t.output("dv", {p.kv_heads, p.keys, p.head_dim});
+  spoil(q, k);
+  const Inputs in{q.values(), k.values(), v.values(), dout.values()};
+  const auto expect = [&](auto& out, const Values& want, double norm, int length) {
+    for (size_t i = 0; i < want.size(); ++i) out.want(i / p.head_dim, i % p.head_dim) = want[i];
+    out.tolerance = tolerance_of<T>(p, in, norm, length);
+  };
+  run_backward(t, p, in, Views<T>{q, k, v, dout, dq, dk, dv}, [&](const Gradients& g) {
+    expect(dq, g.dq, g.dq_norm, p.keys);
+    expect(dk, g.dk, g.dk_norm, p.group() * p.queries);
+    expect(dv, g.dv, g.dv_norm, p.group() * p.queries);
+  });
+}
+void check_backward(auto& t, const Problem& p) {
+  check_backward(t, p, [](auto&, auto&) {});
+}
+
+const bool causal = kernel_test<3>("AttentionBackwardCausal",
+                                   {.small = {{1, 1, 1},
+                                              {1, 1, 64},
+                                              {0, 0, 64},
+                                              {63, 63, 64},
+                                              {64, 64, 64},
+                                              {68, 68, 128},
+                                              {5, 70, 64},
+                                              {4, 132, 64},
+                                              {33, 33, 33},
+                                              {20, 20, 80},
+                                              {17, 40, 192},
+                                              {36, 36, 256}},
+                                    .large = {{200, 200, 64}, {260, 260, 64}, {132, 260, 128}}},
+                                   [](auto& t, int queries, int keys, int head_dim) {
+                                     check_backward(t, {2, 1, queries, keys, head_dim, true});
+                                   });
+
+const bool full = kernel_test<3>(
+    "AttentionBackwardFull",
+    {.small = {{1, 1, 64}, {64, 63, 64}, {68, 132, 64}, {70, 5, 128}, {9, 66, 72}, {3, 40, 200}},
+     .large = {{140, 200, 64}, {136, 72, 128}}},
+    [](auto& t, int queries, int keys, int head_dim) {
+      check_backward(t, {2, 1, queries, keys, head_dim, false});
+    });
+
+const bool grouped = kernel_test<3>("AttentionBackwardGrouped",
+                                    {.small = {{4, 1, 64}, {6, 3, 64}, {4, 4, 32}, {8, 2, 128}}},
+                                    [](auto& t, int heads, int kv_heads, int head_dim) {
+                                      check_backward(t, {heads, kv_heads, 40, 40, head_dim, true});
+                                    });
+
+// Scores so far below zero that a key past the end, with score zero, would weigh infinitely much.
+const bool low_scores =
+    kernel_test<2>("AttentionBackwardLowScores", {.small = {{68, 40}, {40, 100}}},
+                   [](auto& t, int queries, int keys) {
+                     check_backward(t, {1, 1, queries, keys, 64, false}, [&](auto& q, auto& k) {
+                       for (int i = 0; i < queries; ++i) q.set(i, 0, 32);
+                       for (int j = 0; j < keys; ++j) k.set(j, 0, -64);
+                     });
+                   });
+
+const bool tf32 =
+    kernel_test<3>("AttentionBackwardTf32", {.small = {{65, 65, 64}, {40, 70, 128}, {36, 36, 256}}},
+                   [](auto& t, int queries, int keys, int head_dim) {
+                     check_backward(t, {2, 1, queries, keys, head_dim, true, DotPrecision::kTf32});
+                   },
+                   {DType::f32});
+
+// Everything as one product leaves and takes it: heads side by side in the rows of [B * T, (H + 2
+// G) K].
+const bool packed = kernel_test<2>(
+    "AttentionBackwardPacked", {.small = {{40, 64}, {68, 128}, {33, 40}}},
+    [](auto& t, int tokens, int head_dim) {
+      using T = ElementOf<decltype(t)>;
+      constexpr int batch = 2, heads = 4, kv_heads = 2;
+      const Problem p{batch * heads, batch * kv_heads, tokens, tokens, head_dim, true};
+      const int width = (heads + 2 * kv_heads) * head_dim, out = heads * head_dim;
+      auto& qkv = t.input("qkv", {batch * tokens, width});
+      auto& dout = t.input("dout", {batch * tokens, out});
+      auto& dqkv = t.output("dqkv", {batch * tokens, width});
+      // visit(b, t, column in the packed row) for all elements of some heads, in the reference's
+      // order
+      const auto each = [&](int first, int count, auto visit) {
+        for (int h = 0; h < batch * count; ++h)
+          for (int i = 0; i < tokens; ++i)
+            for (int e = 0; e < head_dim; ++e)
+              visit(h / count * tokens + i, (first + h % count) * head_dim + e);
+      };
+      const auto unpacked = [&](auto& from, int first, int count) {
+        Values x;
+        each(first, count, [&](int r, int c) { x.push_back(from(r, c)); });
+        return x;
+      };
+      const Inputs in{unpacked(qkv, 0, heads), unpacked(qkv, heads, kv_heads),
+                      unpacked(qkv, heads + kv_heads, kv_heads), unpacked(dout, 0, heads)};
+      const auto view = [&](auto* data, int first, int count, int64_t ld) {
+        return heads_of(data + first * head_dim, batch, tokens, count, head_dim, ld);
+      };
+      const Views<T> views{view(qkv.data(), 0, heads, width),
+                           view(qkv.data(), heads, kv_heads, width),
+                           view(qkv.data(), heads + kv_heads, kv_heads, width),
+                           view(dout.data(), 0, heads, out),
+                           view(dqkv.data(), 0, heads, width),
+                           view(dqkv.data(), heads, kv_heads, width),
+                           view(dqkv.data(), heads + kv_heads, kv_heads, width)};
+      run_backward(t, p, in, views, [&](const Gradients& g) {
+        const auto expect = [&](int first, int count, const Values& want) {
+          size_t i = 0;
+          each(first, count, [&](int r, int c) { dqkv.want(r, c) = want[i++]; });
+        };
+        expect(0, heads, g.dq), expect(heads, kv_heads, g.dk),
+            expect(heads + kv_heads, kv_heads, g.dv);
+        const double norm = std::max({g.dq_norm, g.dk_norm, g.dv_norm});
+        dqkv.tolerance = tolerance_of<T>(p, in, norm, p.group() * tokens);
+      });
+    });
+
+}  // namespace
+}  // namespace cria::test
