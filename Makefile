@@ -23,7 +23,7 @@ ARGS ?=
 # The example built against an installed cria; left out when ARGS picks some tests.
 install_test = $(if $(ARGS),,ctest --test-dir $(1) -L install --output-on-failure)
 
-.PHONY: help deps build build-cuda run test asan gpu-check gpu-build gpu-test gpu-bench gpu-sanitize \
+.PHONY: help deps build build-cuda run test asan interop-test gpu-check gpu-build gpu-test gpu-bench gpu-sanitize \
         gpu-trace-check format clean
 
 help:  ## Show this list
@@ -55,6 +55,9 @@ asan: deps  ## Build and run the tests under address and undefined-behaviour san
 	@cmake --build build/asan -j $(JOBS) --target cria_tests
 	@ASAN_OPTIONS=allocator_may_return_null=1 build/asan/cria_tests --gtest_brief=1 \
 	  --gtest_filter='$(ASAN_FILTER)' $(ARGS)
+
+interop-test: build  ## Exchange checkpoints with transformers both ways (needs Python; pip gets what is missing)
+	@tests/interop/run $(BUILD)/cria $(ARGS)
 
 # The GPU targets install nothing: a GPU machine is taken as it is.
 gpu-check:
