@@ -17,9 +17,10 @@ struct RowConfig : TileConfig<Rows, Cols, Threads> {
   static constexpr bool fits(int cols) { return cols <= Cols || Walks; }
 };
 
+// Blocks of rows, of each matrix of a batch.
 template <class C, class T>
 constexpr Grid row_grid(const Tensor<T>& t) {
-  return {t.cols > 0 ? ceil_div(t.rows, C::rows) : 0};
+  return {t.cols > 0 ? ceil_div(t.rows, C::rows) : 0, t.batch};
 }
 
 // First choice first: the narrowest tile that holds a row. Long rows of 16-bit elements want two vectors

@@ -1,6 +1,7 @@
-// Softmax over the rows of a matrix, any width.
-//   forward   y = exp(x - m) / sum exp(x - m),  m = max x
-//   backward  dx = y (dy - sum dy y)
+// Softmax over the rows of a batch of matrices, any width.
+//   forward   y = exp(z - m) / sum exp(z - m),  z = scale x,  m = max z
+//   backward  dx = scale y (dy - sum dy y)
+// Causal: row i of a matrix [T, S] sees columns up to i + S - T; elsewhere y and dx are 0.
 // A row that fits stays in registers. A wider one is walked twice, with a running maximum m and a
 // running sum s: when a block raises m to m', s becomes s exp(m - m') plus the block's own
 // exponentials.
@@ -10,20 +11,42 @@
 
 namespace cria::kernels {
 
+inline constexpr float kNothing = -3.4e38f;  // what a row does not see: its exponential is 0
+
+// The maximum of a row and the sum of its exponentials, those of the maximum taken off.
+struct RowExponentials {
+  float top = kNothing, total = 0;
+};
+
+// block(start) is the row from column `start` on, kNothing beyond its end at n.
+template <class C, class P, class Block>
+CRIA_FN RowExponentials walk_exponentials(P& p, int n, const Block& block) {
+  RowExponentials row;
+  for (int start = 0; start < n; start += C::cols) {
+    auto x = block(start);
+    const float higher = max(row.top, p.max(x));
+    row.total = row.total * exp(row.top - higher) + p.sum(exp(x - higher));
+    row.top = higher;
+  }
+  return row;
+}
+
 template <class T>
 struct SoftmaxForwardArgs {
   using Element = T;
   static constexpr const char* kernel = "softmax_forward";
-  Tensor<const T> x;  // [R, D]
-  Tensor<T> y;        // [R, D], may be x
+  Tensor<const T> x;    // [B, T, S]
+  Tensor<T> y;          // [B, T, S], may be x
+  float scale = 1;      // positive
+  bool causal = false;  // needs S >= T
 
   template <class V>
   constexpr void operands(V&& visit) {
     visit("x", x), visit("y", y);
   }
-  Dims dims() const { return {{"rows", x.rows}, {"cols", x.cols}}; }
+  Dims dims() const { return {{"rows", x.batch * x.rows}, {"cols", x.cols}}; }
   Cost cost() const {
-    return {.flops = 5.0 * x.size(),
+    return {.flops = 6.0 * x.size(),
             .bytes_read = double(x.bytes()),
             .bytes_written = double(y.bytes())};
   }
@@ -35,33 +58,36 @@ struct SoftmaxForward {
   using Config = C;
   using Args = SoftmaxForwardArgs<T>;
   static constexpr Traits traits = C::traits;
-  static constexpr float kNothing = -3.4e38f;  // beyond the row's end: its exponential is 0
   static bool fits(const Args& a) { return C::fits(a.x.cols); }
   static Grid grid(const Args& a) { return row_grid<C>(a.x); }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a) {
-    const int r0 = p.program_id(0) * C::rows, n = a.x.cols;
-    auto rows = column(p.arange(shape<C::rows>) + r0);
-    auto cols = row(p.arange(shape<C::cols>));
+    const int r0 = p.program_id(0) * C::rows, b = p.program_id(1), n = a.x.cols;
+    const int past = n - a.x.rows;  // columns before the first row's own
     if (n <= C::cols) {
-      auto x = p.load(a.x.data, rows * a.x.ld + cols, rows < a.x.rows && cols < n, kNothing);
-      auto e = p.keep(exp(x - p.max(x, axis<1>)));
-      p.store(a.y, e * (1.f / p.sum(e, axis<1>)), r0, 0);
+      auto i = column(p.arange(shape<C::rows>) + r0);
+      auto j = row(p.arange(shape<C::cols>));
+      auto x = p.load(a.x.matrix(b), i * a.x.ld + j, i < a.x.rows && j < n, kNothing);
+      const auto normalise = [&](auto z) {
+        auto e = p.keep(exp(z - p.max(z, axis<1>)));
+        p.store(a.y, e * (1.f / p.sum(e, axis<1>)), r0, 0, b);
+      };
+      if (a.causal)
+        normalise(p.where(i + past >= j, x * a.scale, kNothing));
+      else
+        normalise(x * a.scale);
     } else if constexpr (C::walks) {
-      float top = kNothing, total = 0;
-      for (int start = 0; start < n; start += C::cols) {
+      const int seen = a.causal ? min_of(r0 + past + 1, n) : n;
+      const auto block = [&](int start) {
         auto j = p.arange(shape<C::cols>) + start;
-        auto x = p.load(a.x.row(r0), j, j < n, kNothing);
-        const float higher = max(top, p.max(x));
-        total = total * exp(top - higher) + p.sum(exp(x - higher));
-        top = higher;
-      }
-      const float scale = 1.f / total;
-      for (int start = 0; start < n; start += C::cols) {
-        auto j = p.arange(shape<C::cols>) + start;
-        p.store(a.y.row(r0), j, exp(p.load(a.x.row(r0), j, j < n) - top) * scale, j < n);
-      }
+        auto x = p.load(a.x.at(b, r0, 0), j, j < n);
+        return p.where(j < seen, x * a.scale, kNothing);
+      };
+      const RowExponentials row = walk_exponentials<C>(p, seen, block);
+      const float share = 1.f / row.total;
+      for (int start = 0; start < n; start += C::cols)
+        p.store(a.y, exp(block(start) - row.top) * share, r0, start, b);
     }
   }
 };
@@ -70,17 +96,19 @@ template <class T>
 struct SoftmaxBackwardArgs {
   using Element = T;
   static constexpr const char* kernel = "softmax_backward";
-  Tensor<const T> y;   // [R, D]
-  Tensor<const T> dy;  // [R, D]
-  Tensor<T> dx;        // [R, D], may be y or dy
+  Tensor<const T> y;    // [B, T, S]
+  Tensor<const T> dy;   // [B, T, S]
+  Tensor<T> dx;         // [B, T, S], may be y or dy
+  float scale = 1;      // as of the forward pass
+  bool causal = false;  // as of the forward pass
 
   template <class V>
   constexpr void operands(V&& visit) {
     visit("y", y), visit("dy", dy), visit("dx", dx);
   }
-  Dims dims() const { return {{"rows", y.rows}, {"cols", y.cols}}; }
+  Dims dims() const { return {{"rows", y.batch * y.rows}, {"cols", y.cols}}; }
   Cost cost() const {
-    return {.flops = 4.0 * y.size(),
+    return {.flops = 5.0 * y.size(),
             .bytes_read = double(y.bytes() + dy.bytes()),
             .bytes_written = double(dx.bytes())};
   }
@@ -97,20 +125,34 @@ struct SoftmaxBackward {
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a) {
-    const int r0 = p.program_id(0) * C::rows, n = a.y.cols;
+    const int r0 = p.program_id(0) * C::rows, b = p.program_id(1), n = a.y.cols;
+    const int past = n - a.y.rows;
     if (n <= C::cols) {
-      auto y = p.load(a.y, shape<C::rows, C::cols>, r0, 0);
-      auto dy = p.load(a.dy, shape<C::rows, C::cols>, r0, 0);
-      p.store(a.dx, y * (dy - p.sum(dy * y, axis<1>)), r0, 0);
+      auto i = column(p.arange(shape<C::rows>) + r0);
+      auto j = row(p.arange(shape<C::cols>));
+      auto y = p.load(a.y, shape<C::rows, C::cols>, r0, 0, b);
+      auto dy = p.load(a.dy, shape<C::rows, C::cols>, r0, 0, b);
+      const auto differentiate = [&](auto seen) {
+        auto mean = p.sum(seen(dy * y), axis<1>);  // of dy, weighted by y
+        p.store(a.dx, seen(y * (dy - mean) * a.scale), r0, 0, b);
+      };
+      if (a.causal)
+        differentiate([&](auto x) { return p.where(i + past >= j, x, 0.f); });
+      else
+        differentiate([](auto x) { return x; });
     } else if constexpr (C::walks) {
-      float mean = 0;  // of dy, weighted by y
-      for (int start = 0; start < n; start += C::cols)
-        mean += p.sum(p.load(a.dy, shape<1, C::cols>, r0, start) *
-                      p.load(a.y, shape<1, C::cols>, r0, start));
+      const int seen = a.causal ? min_of(r0 + past + 1, n) : n;
+      const auto visible = [&](int start, auto x) {
+        return p.where(p.arange(shape<C::cols>) + start < seen, x, 0.f);
+      };
+      float mean = 0;
+      for (int start = 0; start < seen; start += C::cols)
+        mean += p.sum(visible(start, p.load(a.dy, shape<1, C::cols>, r0, start, b) *
+                                         p.load(a.y, shape<1, C::cols>, r0, start, b)));
       for (int start = 0; start < n; start += C::cols) {
-        auto y = p.load(a.y, shape<1, C::cols>, r0, start);
-        auto dy = p.load(a.dy, shape<1, C::cols>, r0, start);
-        p.store(a.dx, y * (dy - mean), r0, start);
+        auto y = p.load(a.y, shape<1, C::cols>, r0, start, b);
+        auto dy = p.load(a.dy, shape<1, C::cols>, r0, start, b);
+        p.store(a.dx, visible(start, y * (dy - mean) * a.scale), r0, start, b);
       }
     }
   }

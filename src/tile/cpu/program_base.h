@@ -95,6 +95,12 @@ class ProgramBase {
                           Source at = Source::current()) {
     return load(layout, base, off, mask, other, at);
   }
+  // A GPU keeps such a tile in half the registers.
+  template <class T, AffineOffsets Off>
+  CRIA_FN auto load_packed(const T* base, Off off, Mask mask = {}, Loaded<T> other = 0,
+                           Source at = Source::current()) {
+    return load(base, off, mask, other, at);
+  }
   // t += a block of a tensor, zero outside it.
   template <class L, class T>
   CRIA_FN void add_block(Tile<float, L>& t, Tensor<T> x, int r0, int c0, int batch = 0,

@@ -105,6 +105,29 @@ CRIA_FN auto load_tile(int tid, const T* base, Off off, Mask mask, Loaded<std::r
   return out;
 }
 
+// 16-bit elements that stay packed.
+template <class L, bool Aligned, class T, class Off>
+CRIA_FN auto load_packed_tile(int tid, const T* base, Off off, Mask mask, float other) {
+  constexpr int vec = access_width<T, L, Off, Aligned>();
+  Packed<T, L> out;
+#pragma unroll
+  for (int i = 0; i < L::regs / 2; ++i) out.v[i] = pack2<T>(other, other);
+#pragma unroll
+  for (int g = 0; g < L::regs; g += vec) {
+    const int r = L::row(tid, g), c = L::col(tid, g);
+    if (!mask(r, c, vec)) continue;
+    if constexpr (vec > 1) {
+      const auto raw = *reinterpret_cast<const RawVector<T, vec>*>(base + off(r, c));
+      memcpy(out.v + g / 2, &raw, sizeof(raw));
+    } else {
+      const uint32_t bits = base[off(r, c)].bits;
+      out.v[g / 2] = g % 2 == 0 ? (out.v[g / 2] & 0xffff0000u) | bits
+                                : (out.v[g / 2] & 0x0000ffffu) | bits << 16;
+    }
+  }
+  return out;
+}
+
 template <bool Aligned, class T, class Off, class E, class L>
 CRIA_FN void store_tile_at(int tid, T* base, Off off, const Tile<E, L>& t, Mask mask) {
   constexpr int vec = access_width<T, L, Off, Aligned>();

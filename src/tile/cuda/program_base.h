@@ -68,6 +68,16 @@ struct ProgramBase : ProgramId {
   CRIA_FN auto load_fresh(const T* base, Off off, Mask mask = {}, Loaded<T> other = 0) {
     return load_tile<DefaultLayout<Off::rows, Off::cols>, Aligned, true>(tid(), base, off, mask, other);
   }
+  // 16-bit elements stay packed in pairs until they are used: half the registers, and a conversion at
+  // each use.
+  template <class T, class Off>
+  CRIA_FN auto load_packed(const T* base, Off off, Mask mask = {}, float other = 0) {
+    using L = DefaultLayout<Off::rows, Off::cols>;
+    if constexpr (sizeof(T) == 2 && L::vec % 2 == 0)
+      return load_packed_tile<L, Aligned>(tid(), base, off, mask, other);
+    else
+      return load(base, off, mask, other);
+  }
   template <class T, int M, int N>
   CRIA_FN auto load(Tensor<T> t, Shape<M, N>, int r0, int c0, int batch = 0) {
     return load(DefaultLayout<M, N>{}, t, r0, c0, batch);
@@ -183,6 +193,10 @@ struct ProgramBase : ProgramId {
   template <class L>
   CRIA_FN float max(const Tile<float, L>& t) {
     return reduce_all<groups>(group, t, Max{});
+  }
+  template <class T, class L>
+  CRIA_FN float max(const Packed<T, L>& t) {
+    return max(map([](float x) { return x; }, t));
   }
   template <class L>
   CRIA_FN auto sum(const Tile<float, L>& t, Axis<1>) {

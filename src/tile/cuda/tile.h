@@ -23,12 +23,28 @@ struct Operand {
   uint32_t v[sizeof(T) == 2 ? L::regs / 2 : L::regs];
 };
 
+// A tile of 16-bit elements as it lies in memory, two to a register; unpacked where it is used.
+template <class T, class L>
+struct Packed {
+  using Layout = L;
+  uint32_t v[L::regs / 2];
+  CRIA_FN float unpacked(int i) const {
+    float low, high;
+    unpack2<T>(v[i / 2], low, high);
+    return i % 2 == 0 ? low : high;
+  }
+};
+
 template <class X>
 struct LayoutOf {
   using type = Scalar;
 };
 template <class E, class L>
 struct LayoutOf<Tile<E, L>> {
+  using type = L;
+};
+template <class T, class L>
+struct LayoutOf<Packed<T, L>> {
   using type = L;
 };
 template <class X>
@@ -49,6 +65,8 @@ template <class L, class X>
 CRIA_FN auto element(const X& x, int i) {
   if constexpr (!is_tile<X>)
     return x;
+  else if constexpr (requires { x.unpacked(i); })
+    return x.unpacked(i);
   else if constexpr (std::is_same_v<typename X::Layout, L>)
     return x.v[i];
   else if constexpr (std::is_same_v<typename X::Layout, typename L::Row>)
