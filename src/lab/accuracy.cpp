@@ -60,25 +60,8 @@ void Accuracy::include(const Accuracy& other) {
   ok = ok && other.ok;
 }
 
-double roundoff(DType type) {
-  switch (type) {
-    case DType::f32:
-      return 0x1p-24;
-    case DType::bf16:
-      return 0x1p-8;
-    case DType::f16:
-      return 0x1p-11;
-    case DType::i32:
-      return 0;
-  }
-  return 0;
-}
-
 double ErrorBound::of(DType out, const Exact& exact) const {
-  const double tiny = out == DType::f16 ? 0x1p-24 : 0x1p-126;
-  const double scale = std::max(std::abs(exact.value), exact.norm);
-  const double sum = 2 * inner + 4 * std::sqrt(double(length)) * roundoff(DType::f32);
-  return 2 * roundoff(out) * std::abs(exact.value) + sum * scale + tiny;
+  return Tolerance{out, length, exact.norm, inner}.bound(exact.value);
 }
 
 Accuracy check_output(const Operand& output, const ErrorBound& bound, double work,

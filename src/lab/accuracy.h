@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/rounding.h"
 #include "lab/operand.h"
 
 namespace cria {
@@ -18,19 +19,12 @@ struct Accuracy {
   void include(const Accuracy& other);
 };
 
-// What the bound on an error is derived from:
-//   2 u(out) |exact| + (2 inner + 4 sqrt(length) u(f32)) max(|exact|, norm),
-// u a type's rounding error: the result's own rounding, and that of a sum of `length` terms in f32,
-// which were rounded to `inner` on the way.
+// What a Tolerance is derived from besides the output's type and the exact value with its norm.
 struct ErrorBound {
   int64_t length = 1;
   double inner = 0;
   double of(DType out, const Exact& exact) const;
 };
-
-// Largest relative error of one rounding to the type.
-double roundoff(DType type);
-inline constexpr double kRoundoffTf32 = 0x1p-11;
 
 // Fills in the exact values of some columns of a row; rows of all matrices are counted through.
 using ExactRow = std::function<void(int64_t row, std::span<const int64_t> cols, std::span<Exact>)>;
