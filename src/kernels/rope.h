@@ -4,6 +4,9 @@
 // The backward pass turns the gradient back: the same with -sin.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "kernels/config.h"
 #include "kernels/list.h"
 
@@ -23,7 +26,7 @@ struct RopeArgs {
   Tensor<const T> x;        // halves_of [B, T, H, K] or [B, H, T, K]
   Tensor<const float> cos;  // [S, K/2], S >= T + offset: see fill_rope_tables
   Tensor<const float> sin;  // [S, K/2]
-  Tensor<T> y;              // as x, may be x
+  Tensor<T> y;              // either layout, may be x
   int offset = 0;           // the position of row 0
 
   template <class V>
@@ -43,8 +46,12 @@ using RopeForwardArgs = RopeArgs<T, 1>;
 template <class T>
 using RopeBackwardArgs = RopeArgs<T, -1>;
 
-// cos and sin of position t times theta^(-2 i / head_dim), [positions, head_dim / 2] each.
-void fill_rope_tables(double theta, int positions, int head_dim, float* cos, float* sin);
+// theta^(-2 i / head_dim) for each pair i: what a position is multiplied by to give the pair's
+// angle.
+std::vector<double> rope_frequencies(double theta, int head_dim);
+
+// cos and sin of every position times every frequency, [positions, frequencies] each.
+void fill_rope_tables(std::span<const double> frequencies, int positions, float* cos, float* sin);
 
 // A program turns a tile of heads x K/2 at one position where heads share a row, else of positions
 // x K/2 of one head.
@@ -68,8 +75,7 @@ struct Rope {
     if (heads > 1) {
       const int blocks = ceil_div(heads, C::rows), h = id % blocks * C::rows;
       const int t = id / blocks % a.x.rows, group = id / blocks / a.x.rows;
-      turn(p, a, (group * heads + h) * 2, t, heads - h, 2 * a.x.head_stride, 2 * a.y.head_stride,
-           0);
+      turn(p, a, (group * heads + h) * 2, t, heads - h, next_head(a.x), next_head(a.y), 0);
     } else {
       const int blocks = ceil_div(a.x.rows, C::rows), t = id % blocks * C::rows;
       turn(p, a, id / blocks * 2, t, a.x.rows - t, a.x.ld, a.y.ld, 1);
@@ -77,6 +83,12 @@ struct Rope {
   }
 
  private:
+  // Elements from one head to the next at the same position.
+  template <class E>
+  CRIA_FN static int64_t next_head(const Tensor<E>& halves) {
+    return halves.heads > 2 ? 2 * halves.head_stride : halves.batch_stride;
+  }
+
   // `rows` of both halves from position t of matrix `half` on, by the strides of x and y; row i is
   // at position t + i step.
   template <class P>

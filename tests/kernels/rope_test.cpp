@@ -32,6 +32,8 @@ struct Layout {
     return heads_in_rows ? b * positions + t : (b * heads + h) * positions + t;
   }
   int col(int h) const { return heads_in_rows ? h * head_dim : 0; }
+  int rows() const { return batch * positions * (heads_in_rows ? 1 : heads); }
+  int cols() const { return head_dim * (heads_in_rows ? heads : 1); }
   template <class T>
   Tensor<T> view(T* data) const {
     return halves_of(heads_in_rows
@@ -41,16 +43,16 @@ struct Layout {
 };
 
 template <int Sign, class Case>
-void check_rope(Case& t, const Layout& l, bool in_place) {
+void check_rope(Case& t, const Layout& l, const Layout& to, bool in_place) {
   using T = ElementOf<Case>;
-  const int rows = l.batch * l.positions * (l.heads_in_rows ? 1 : l.heads);
-  const int cols = l.head_dim * (l.heads_in_rows ? l.heads : 1), half = l.head_dim / 2;
-  auto& x = in_place ? t.inout("x", {rows, cols}) : t.input("x", {rows, cols});
-  auto& y = in_place ? x : t.output("y", {rows, cols});
+  const int half = l.head_dim / 2;
+  auto& x = in_place ? t.inout("x", {l.rows(), l.cols()}) : t.input("x", {l.rows(), l.cols()});
+  auto& y = in_place ? x : t.output("y", {to.rows(), to.cols()});
   auto& cos = t.fp32_input("cos", {l.positions + l.offset, half});
   auto& sin = t.fp32_input("sin", {l.positions + l.offset, half});
   std::vector<float> cosines((l.positions + l.offset) * half), sines(cosines.size());
-  fill_rope_tables(kTheta, l.positions + l.offset, l.head_dim, cosines.data(), sines.data());
+  fill_rope_tables(rope_frequencies(kTheta, l.head_dim), l.positions + l.offset, cosines.data(),
+                   sines.data());
   for (int p = 0; p < l.positions + l.offset; ++p)
     for (int i = 0; i < half; ++i)
       cos.set(p, i, cosines[p * half + i]), sin.set(p, i, sines[p * half + i]);
@@ -61,14 +63,19 @@ void check_rope(Case& t, const Layout& l, bool in_place) {
         for (int i = 0; i < l.head_dim; ++i) head[i] = x(l.row(b, p, h), l.col(h) + i);
         for (int i = 0; i < half; ++i) c[i] = cos(p + l.offset, i), s[i] = sin(p + l.offset, i);
         const auto want = turned(head, c, s, Sign);
-        for (int i = 0; i < l.head_dim; ++i) y.want(l.row(b, p, h), l.col(h) + i) = want[i];
+        for (int i = 0; i < l.head_dim; ++i) y.want(to.row(b, p, h), to.col(h) + i) = want[i];
       }
   y.tolerance = {.length = 2, .norm = 6};
   t.run(RopeArgs<T, Sign>{.x = l.view(static_cast<const T*>(x.data())),
                           .cos = cos,
                           .sin = sin,
-                          .y = l.view(y.data()),
+                          .y = to.view(y.data()),
                           .offset = l.offset});
+}
+
+template <int Sign, class Case>
+void check_rope(Case& t, const Layout& l, bool in_place) {
+  check_rope<Sign>(t, l, l, in_place);
 }
 
 // batch, positions, heads, head width
@@ -100,6 +107,14 @@ const bool apart =
     kernel_test<4>("RopeForwardHeadsApart", kSizes, [](auto& t, int b, int n, int h, int k) {
       check_rope<1>(t, {false, b, n, h, k, 0}, true);
     });
+const bool to_apart =
+    kernel_test<4>("RopeForwardTakesHeadsApart", kSizes, [](auto& t, int b, int n, int h, int k) {
+      check_rope<1>(t, {true, b, n, h, k, 0}, {false, b, n, h, k, 0}, false);
+    });
+const bool from_apart =
+    kernel_test<4>("RopeBackwardJoinsHeads", kSizes, [](auto& t, int b, int n, int h, int k) {
+      check_rope<-1>(t, {false, b, n, h, k, 0}, {true, b, n, h, k, 0}, false);
+    });
 const bool offset = kernel_test<4>("RopeForwardOffset", {.small = {{2, 1, 4, 64}, {1, 3, 2, 128}}},
                                    [](auto& t, int b, int n, int h, int k) {
                                      check_rope<1>(t, {true, b, n, h, k, 7}, false);
@@ -125,7 +140,7 @@ TEST(RopeBackward, ReferenceIsTheDerivative) {
 
 TEST(RopeTables, HoldTheAngles) {
   float cos[3 * 2], sin[3 * 2];
-  fill_rope_tables(100, 3, 4, cos, sin);  // frequencies 1 and 1/10
+  fill_rope_tables(rope_frequencies(100, 4), 3, cos, sin);  // frequencies 1 and 1/10
   for (int t = 0; t < 3; ++t) {
     EXPECT_FLOAT_EQ(cos[2 * t], std::cos(double(t)));
     EXPECT_FLOAT_EQ(sin[2 * t], std::sin(double(t)));

@@ -48,7 +48,8 @@ class Rope final : public Problem {
   void make_tables() {
     const size_t count = size_t(length_) * head_dim_ / 2;
     std::vector<float> cos(count), sin(count);
-    kernels::fill_rope_tables(10000, length_, head_dim_, cos.data(), sin.data());
+    kernels::fill_rope_tables(kernels::rope_frequencies(10000, head_dim_), length_, cos.data(),
+                              sin.data());
     cos_.emplace(device(), count * sizeof(float));
     sin_.emplace(device(), count * sizeof(float));
     cos_->copy_from_host(cos.data(), count * sizeof(float));
