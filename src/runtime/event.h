@@ -14,7 +14,8 @@ class Event {
   Event(Event&& other) noexcept;
   Event& operator=(Event&& other) noexcept;
 
-  // Marks the end of the work put into the stream so far; recording again moves the mark.
+  // Marks the end of the work put into the stream so far; recording again moves the mark, and so does
+  // each replay of a graph that it was recorded into.
   void record(Stream& stream);
 
   // Waits until the device has passed the mark.

@@ -64,15 +64,20 @@ Product complete(Product p) {
   return p;
 }
 
-// The empty sum: C = beta C, row by row.
-void multiply_nothing(Stream& stream, const Product& p, void* c) {
-  if (p.beta == 1) return;
-  if (p.beta != 0) fail_f("product {}: with k = 0, beta must be 0 or 1", describe(p));
+// The empty sum: C = beta addend, row by row.
+void multiply_nothing(Stream& stream, const Product& p, void* c, const void* addend) {
+  if (p.beta == 1 && addend == c) return;
+  if (p.beta != 0 && p.beta != 1)
+    fail_f("product {}: with k = 0, beta must be 0 or 1", describe(p));
   size_t size = size_of(p.out);
   for (int64_t entry = 0; entry < p.batch; ++entry) {
     for (int64_t row = 0; row < p.m; ++row) {
-      int64_t offset = entry * p.stride_c + row * p.ldc;
-      stream.fill(static_cast<std::byte*>(c) + offset * size, 0, p.n * size);
+      const size_t offset = (entry * p.stride_c + row * p.ldc) * size;
+      std::byte* to = static_cast<std::byte*>(c) + offset;
+      if (p.beta == 0)
+        stream.fill(to, 0, p.n * size);
+      else
+        stream.copy(to, static_cast<const std::byte*>(addend) + offset, p.n * size);
     }
   }
 }
@@ -80,18 +85,19 @@ void multiply_nothing(Stream& stream, const Product& p, void* c) {
 }  // namespace
 
 void multiply(Stream& stream, const Product& product, const void* a, const void* b, void* c,
-              int algorithm) {
+              int algorithm, const void* addend) {
   Product p = complete(product);
+  if (!addend) addend = c;
   if (p.m == 0 || p.n == 0 || p.batch == 0) return;
   std::string config = stream.recorder() ? describe(p) : std::string();
   if (algorithm > 0 && stream.recorder()) config += " algorithm " + std::to_string(algorithm);
   record_launch(stream, "product", config, cost_of(p), [&] {
     if (p.k == 0) {
-      multiply_nothing(stream, p, c);
+      multiply_nothing(stream, p, c, addend);
     } else if (stream.device().backend == Backend::cuda) {
-      cuda::multiply(stream, p, a, b, c, algorithm);
+      cuda::multiply(stream, p, a, b, c, algorithm, addend);
     } else {
-      cpu::multiply(stream, p, a, b, c, algorithm);
+      cpu::multiply(stream, p, a, b, c, algorithm, addend);
     }
   });
 }

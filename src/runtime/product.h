@@ -19,7 +19,7 @@ enum class Precision {
   tf32,  // rounded to 10 bits of mantissa for the tensor cores; on the CPU the same as full
 };
 
-// C = alpha op(A) op(B) + beta C for each entry of a batch, all row-major:
+// C = alpha op(A) op(B) + beta addend for each entry of a batch, all row-major:
 // op(A) is m x k, op(B) is k x n, C is m x n; op transposes where asked.
 struct Product {
   int m = 0;
@@ -31,7 +31,7 @@ struct Product {
   DType out = DType::f32;  // the type of A and B, or f32
   Precision precision = Precision::full;
   float alpha = 1;
-  float beta = 0;  // 0: C is only written; else cuBLASLt may round the product to C's type first
+  float beta = 0;  // 0: nothing is added; else cuBLASLt may round the product to C's type first
   // Elements from one stored row to the next; 0 when rows are contiguous.
   int64_t lda = 0;
   int64_t ldb = 0;
@@ -44,9 +44,10 @@ struct Product {
 };
 
 // Puts the product into the stream. `algorithm` is an index into product_algorithms(); 0 is the
-// library's own choice. C must not overlap A or B.
+// library's own choice. The addend has C's layout and is C itself when null; C must not overlap A, B
+// or an addend of its own.
 void multiply(Stream& stream, const Product& product, const void* a, const void* b, void* c,
-              int algorithm = 0);
+              int algorithm = 0, const void* addend = nullptr);
 
 // The library's candidates for a product on 256-byte aligned operands, best guess first, at most 8;
 // each is a short description.

@@ -1,5 +1,5 @@
 // What a backend provides to multiply(), which has checked the product, filled in its leading
-// dimensions, and handled empty ones: m, n, k and batch are positive.
+// dimensions, and handled empty ones: m, n, k and batch are positive, and the addend is not null.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace cria::cpu {
 void multiply(Stream& stream, const Product& product, const void* a, const void* b, void* c,
-              int algorithm);
+              int algorithm, const void* addend);
 std::vector<std::string> product_algorithms(int index, const Product& product);
 std::string product_library(int index);
 }  // namespace cria::cpu
 
 namespace cria::cuda {  // in cuda/, or in cuda_stub/ for a build without CUDA
 void multiply(Stream& stream, const Product& product, const void* a, const void* b, void* c,
-              int algorithm);
+              int algorithm, const void* addend);
 std::vector<std::string> product_algorithms(int index, const Product& product);
 std::string product_library(int index);
 }  // namespace cria::cuda

@@ -38,6 +38,7 @@ class Stream {
   // Device memory for the call about to be put into this stream; the next call may overwrite it.
   // It grows on demand, so what a Graph captures must ask for no more than was asked before.
   std::byte* workspace(size_t bytes);
+  size_t workspace_bytes() const { return workspace_.bytes(); }
 
  private:
   Device device_;

@@ -106,10 +106,19 @@ void check_product(Device device, Product p, int algorithm = 0) {
 
   Stream stream(device);
   OnDeviceCopy<In> device_a(device, a), device_b(device, b);
-  OnDeviceCopy<Out> device_c(device, c);
+  OnDeviceCopy<Out> device_c(device, c), device_addend(device, c);
   multiply(stream, p, device_a.data(), device_b.data(), device_c.data(), algorithm);
   device_c.read_back(c);
   c.check("C");
+  if (p.beta != 0) {  // an addend of its own gives the same, whatever C held
+    auto other = random<Out>(c.size(), 4);
+    OnDeviceCopy<Out> device_other(device, other);
+    multiply(stream, p, device_a.data(), device_b.data(), device_other.data(), algorithm,
+             device_addend.data());
+    device_other.read_back(other);
+    for (size_t i = 0; i < c.size(); ++i)
+      if (want.written[i]) ASSERT_EQ(to_float(other[i]), to_float(c[i])) << "element " << i;
+  }
 
   std::vector<Out> got;
   std::vector<double> results;

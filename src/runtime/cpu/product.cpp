@@ -47,7 +47,7 @@ int64_t cut(int64_t size, int64_t i, int64_t n) {
   return i == n ? size : std::min(size, size * i / n / kVector * kVector);
 }
 
-void multiply_f32(const Product& p, const float* a, const float* b, float* c) {
+void multiply_f32(const Product& p, const float* a, const float* b, float* c, const float* addend) {
   ThreadPool& pool = ThreadPool::shared();
   const Cuts cuts = choose_cuts(p, pool.workers());
   auto block = [&](int64_t task, int) {
@@ -57,6 +57,11 @@ void multiply_f32(const Product& p, const float* a, const float* b, float* c) {
     int64_t row = cut(p.m, i, cuts.rows), row_end = cut(p.m, i + 1, cuts.rows);
     int64_t col = cut(p.n, j, cuts.cols), col_end = cut(p.n, j + 1, cuts.cols);
     if (row == row_end || col == col_end) return;
+    const int64_t corner = entry * p.stride_c + row * p.ldc + col;
+    if (p.beta != 0 && addend != c) {
+      for (int64_t r = 0; r < row_end - row; ++r)
+        std::copy_n(addend + corner + r * p.ldc, col_end - col, c + corner + r * p.ldc);
+    }
     sgemm({.trans_a = p.trans_a,
            .trans_b = p.trans_b,
            .m = row_end - row,
@@ -68,7 +73,7 @@ void multiply_f32(const Product& p, const float* a, const float* b, float* c) {
            .b = b + entry * p.stride_b + (p.trans_b ? col * p.ldb : col),
            .ldb = p.ldb,
            .beta = p.beta,
-           .c = c + entry * p.stride_c + row * p.ldc + col,
+           .c = c + corner,
            .ldc = p.ldc});
   };
   pool.run(p.batch * cuts.rows * cuts.cols, block);
@@ -96,22 +101,26 @@ void widen(const Dense& d, const T* from, int64_t ld, int64_t stride, float* to)
   });
 }
 
-// c = round(sums + beta c): one rounding, as the GPU does it.
+// c = round(sums + beta addend): one rounding, as the GPU does it.
 template <class T>
-void narrow(const Dense& d, const float* sums, float beta, T* c, int64_t ld, int64_t stride) {
+void narrow(const Dense& d, const float* sums, float beta, const T* addend, T* c, int64_t ld,
+            int64_t stride) {
   for_rows(d, [&](int64_t entry, int64_t row) {
     const float* in = sums + (entry * d.rows + row) * d.cols;
-    T* out = c + entry * stride + row * ld;
+    const int64_t at = entry * stride + row * ld;
+    T* out = c + at;
     if (beta == 0) {
       for (int64_t i = 0; i < d.cols; ++i) out[i] = from_float<T>(in[i]);
     } else {
-      for (int64_t i = 0; i < d.cols; ++i) out[i] = from_float<T>(in[i] + beta * to_float(out[i]));
+      for (int64_t i = 0; i < d.cols; ++i)
+        out[i] = from_float<T>(in[i] + beta * to_float(addend[at + i]));
     }
   });
 }
 
 template <class T>
-void multiply_half(Stream& stream, const Product& p, const T* a, const T* b, void* c) {
+void multiply_half(Stream& stream, const Product& p, const T* a, const T* b, void* c,
+                   const void* addend) {
   Dense da{p.stride_a == 0 ? 1 : p.batch, p.trans_a ? p.k : p.m, p.trans_a ? p.m : p.k};
   Dense db{p.stride_b == 0 ? 1 : p.batch, p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n};
   Dense dc{p.batch, p.m, p.n};
@@ -129,28 +138,28 @@ void multiply_half(Stream& stream, const Product& p, const T* a, const T* b, voi
   q.stride_a = da.entries == 1 ? 0 : da.rows * da.cols;
   q.stride_b = db.entries == 1 ? 0 : db.rows * db.cols;
   if (!half_out) {
-    multiply_f32(q, wide_a, wide_b, static_cast<float*>(c));
+    multiply_f32(q, wide_a, wide_b, static_cast<float*>(c), static_cast<const float*>(addend));
     return;
   }
   q.beta = 0;
   q.ldc = dc.cols;
   q.stride_c = dc.rows * dc.cols;
-  multiply_f32(q, wide_a, wide_b, sums);
-  narrow(dc, sums, p.beta, static_cast<T*>(c), p.ldc, p.stride_c);
+  multiply_f32(q, wide_a, wide_b, sums, sums);
+  narrow(dc, sums, p.beta, static_cast<const T*>(addend), static_cast<T*>(c), p.ldc, p.stride_c);
 }
 
 }  // namespace
 
 void multiply(Stream& stream, const Product& p, const void* a, const void* b, void* c,
-              int algorithm) {
+              int algorithm, const void* addend) {
   if (algorithm != 0) fail_f("there is no algorithm {} for products on the CPU: use 0", algorithm);
   if (p.in == DType::f32) {
     multiply_f32(p, static_cast<const float*>(a), static_cast<const float*>(b),
-                 static_cast<float*>(c));
+                 static_cast<float*>(c), static_cast<const float*>(addend));
   } else if (p.in == DType::bf16) {
-    multiply_half(stream, p, static_cast<const bf16*>(a), static_cast<const bf16*>(b), c);
+    multiply_half(stream, p, static_cast<const bf16*>(a), static_cast<const bf16*>(b), c, addend);
   } else {
-    multiply_half(stream, p, static_cast<const f16*>(a), static_cast<const f16*>(b), c);
+    multiply_half(stream, p, static_cast<const f16*>(a), static_cast<const f16*>(b), c, addend);
   }
 }
 

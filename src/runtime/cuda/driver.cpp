@@ -107,7 +107,13 @@ class CudaDriver final : public Driver {
   }
   void record_event(int index, void* event, void* stream) const override {
     use(index);
-    check(cudaEventRecord(as_event(event), as_stream(stream)), "cudaEventRecord");
+    // In a capture the mark becomes a part of the graph, and each replay moves it.
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(as_stream(stream), &status), "cudaStreamIsCapturing");
+    const bool captured = status == cudaStreamCaptureStatusActive;
+    check(cudaEventRecordWithFlags(as_event(event), as_stream(stream),
+                                   captured ? cudaEventRecordExternal : cudaEventRecordDefault),
+          "cudaEventRecord");
   }
   void wait_event(int index, void* stream, void* event) const override {
     use(index);

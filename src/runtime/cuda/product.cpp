@@ -204,16 +204,17 @@ std::string describe_algorithm(const cublasLtMatmulAlgo_t& algorithm) {
 }  // namespace
 
 void multiply(Stream& stream, const Product& p, const void* a, const void* b, void* c,
-              int algorithm) {
+              int algorithm, const void* addend) {
   Library& library = library_of(stream.device().index);
-  const Plan& plan = library.plan(p, {alignment_of(a), alignment_of(b), alignment_of(c)});
+  const Plan& plan = library.plan(
+      p, {alignment_of(a), alignment_of(b), std::min(alignment_of(c), alignment_of(addend))});
   int count = static_cast<int>(plan.algorithms.size());
   if (algorithm < 0 || algorithm >= count) {
     fail_f("there is no algorithm {} for the product {}: cuBLASLt offers 0 to {}", algorithm,
            describe(p), count - 1);
   }
   check(cublasLtMatmul(library.handle(), plan.description.get(), &p.alpha, b, plan.b.get(), a,
-                       plan.a.get(), &p.beta, c, plan.c.get(), c, plan.c.get(),
+                       plan.a.get(), &p.beta, addend, plan.c.get(), c, plan.c.get(),
                        &plan.algorithms[algorithm].algo, stream.workspace(kWorkspaceBytes),
                        kWorkspaceBytes, static_cast<cudaStream_t>(stream.native())),
         "cublasLtMatmul");

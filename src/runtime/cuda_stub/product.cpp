@@ -11,7 +11,9 @@ namespace {
 
 }  // namespace
 
-void multiply(Stream&, const Product&, const void*, const void*, void*, int) { absent(); }
+void multiply(Stream&, const Product&, const void*, const void*, void*, int, const void*) {
+  absent();
+}
 std::vector<std::string> product_algorithms(int, const Product&) { absent(); }
 std::string product_library(int) { absent(); }
 
