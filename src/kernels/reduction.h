@@ -1,7 +1,7 @@
 // Sums in a fixed order, so that the same numbers give the same result every time.
 //   sum         out = sum of x: each share of x is summed by one program, and after a grid-wide
-//   barrier
-//               one program adds up the shares
+//               barrier one program adds up the shares
+//   sum_squares out = sum of x²
 //   column_sum  y[c] = sum over rows of x[r, c], for partial results that programs left behind
 #pragma once
 
@@ -10,10 +10,12 @@
 
 namespace cria::kernels {
 
-template <class T>
-struct SumArgs {
+enum class Term { kItself, kSquare };  // what is added up
+
+template <class T, Term Of>
+struct SumOfArgs {
   using Element = T;
-  static constexpr const char* kernel = "sum";
+  static constexpr const char* kernel = Of == Term::kSquare ? "sum_squares" : "sum";
   Tensor<const T> x;       // [N]
   Tensor<float> partials;  // [P], one for each share of x: see sum_partials
   Tensor<float> out;       // [1]
@@ -24,11 +26,15 @@ struct SumArgs {
   }
   Dims dims() const { return {{"n", x.cols}, {"partials", partials.cols}}; }
   Cost cost() const {
-    return {.flops = double(x.size() + partials.size()),
+    return {.flops = (Of == Term::kSquare ? 2.0 : 1.0) * x.size() + double(partials.size()),
             .bytes_read = double(x.bytes() + partials.bytes()),
             .bytes_written = double(partials.bytes() + out.bytes())};
   }
 };
+template <class T>
+using SumArgs = SumOfArgs<T, Term::kItself>;
+template <class T>
+using SumSquaresArgs = SumOfArgs<T, Term::kSquare>;
 
 // Shares that divide evenly among a device's cores (see runtime/device.h), whichever configuration
 // runs.
@@ -43,11 +49,11 @@ struct SumConfig : BlockConfig<Block, Threads> {
   }
 };
 
-template <class T, class C>
-struct Sum {
+template <class T, class C, Term Of>
+struct SumOf {
   using Element = T;
   using Config = C;
-  using Args = SumArgs<T>;
+  using Args = SumOfArgs<T, Of>;
   static constexpr Traits traits{
       .threads = C::threads, .min_blocks = C::resident, .persistent = true, .cooperative = true};
   static Grid grid(const Args& a) { return {a.partials.cols}; }
@@ -61,7 +67,11 @@ struct Sum {
       for (int64_t start = int64_t{share} * C::cols; start < a.x.cols;
            start += int64_t{shares} * C::cols) {
         auto i = cols + start;
-        total += p.load(a.x.data, i, i < a.x.cols);
+        auto x = p.load(a.x.data, i, i < a.x.cols);
+        if constexpr (Of == Term::kSquare)
+          total += x * x;
+        else
+          total += x;
       }
       p.store(a.partials.data + share, p.sum(total));
     });
@@ -75,6 +85,11 @@ struct Sum {
     p.store(a.out.data, p.sum(total));
   }
 };
+
+template <class T, class C>
+using Sum = SumOf<T, C, Term::kItself>;
+template <class T, class C>
+using SumSquares = SumOf<T, C, Term::kSquare>;
 
 template <class T>
 struct ColumnSumArgs {
@@ -114,9 +129,12 @@ struct ColumnSum {
   }
 };
 
+template <template <class, class> class K, class T>
+using SumSpace = KernelSpace<K, T, SumConfig<4096, 256, 4>, SumConfig<4096, 512, 2>>;
+
 template <class T>
 using ReductionKernels =
-    KernelList<KernelSpace<Sum, T, SumConfig<4096, 256, 4>, SumConfig<4096, 512, 2>>,
+    KernelList<SumSpace<Sum, T>, SumSpace<SumSquares, T>,
                KernelSpace<ColumnSum, T, TileConfig<64, 32, 256>, TileConfig<64, 64, 256>>>;
 
 }  // namespace cria::kernels

@@ -2,7 +2,7 @@
 //   silu      y = x s
 //   backward  dx = dy s (1 + x (1 - s))
 //   silu_up   y = silu(gate) up
-//   backward  dgate = dy up s (1 + gate (1 - s)),  dup = dy silu(gate)
+//   backward  dgate = dy up s (1 + gate (1 - s)),  dup = dy silu(gate),  and y once more, if wanted
 // gate and up may be two matrices, or the halves of one [M, 2F] buffer by their row stride.
 #pragma once
 
@@ -134,16 +134,18 @@ struct SiluUpBackwardArgs {
   Tensor<const T> dy;    // [M, F]
   Tensor<T> dgate;       // [M, F], may be gate
   Tensor<T> dup;         // [M, F], may be up or dy
+  Tensor<T> y = {};      // [M, F], may be dy; not written when data is null
 
   template <class V>
   constexpr void operands(V&& visit) {
     visit("gate", gate), visit("up", up), visit("dy", dy), visit("dgate", dgate), visit("dup", dup);
+    visit("y", y);
   }
   Dims dims() const { return {{"rows", dy.rows}, {"cols", dy.cols}}; }
   Cost cost() const {
-    return {.flops = 11.0 * dy.size(),
+    return {.flops = 11.0 * dy.size() + double(y.size()),
             .bytes_read = double(gate.bytes() + up.bytes() + dy.bytes()),
-            .bytes_written = double(dgate.bytes() + dup.bytes())};
+            .bytes_written = double(dgate.bytes() + dup.bytes() + y.bytes())};
   }
 };
 
@@ -154,13 +156,13 @@ struct SiluUpBackward {
   using Args = SiluUpBackwardArgs<T>;
   static constexpr Traits traits{.threads = C::threads};
   static Grid grid(const Args& a) {
-    return elementwise_grid(C::cols, a.gate, a.up, a.dy, a.dgate, a.dup);
+    return elementwise_grid(C::cols, a.gate, a.up, a.dy, a.dgate, a.dup, a.y);
   }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a) {
     const auto [row, start, n] =
-        walk(a.gate, a.up, a.dy, a.dgate, a.dup).stretch(p.program_id(0), C::cols);
+        walk(a.gate, a.up, a.dy, a.dgate, a.dup, a.y).stretch(p.program_id(0), C::cols);
     auto j = p.arange(shape<C::cols>) + start;
     auto gate = p.load(a.gate.row(row), j, j < n), up = p.load(a.up.row(row), j, j < n);
     auto dy = p.load(a.dy.row(row), j, j < n);
@@ -169,6 +171,10 @@ struct SiluUpBackward {
         map([](float g, float u, float dy, float s) { return dy * u * s * (1.f + g * (1.f - s)); },
             gate, up, dy, s);
     auto dup = dy * gate * s;
+    if (a.y.data) {
+      auto y = gate * s * up;
+      p.store(a.y.row(row), j, y, j < n);
+    }
     p.store(a.dgate.row(row), j, dgate, j < n);
     p.store(a.dup.row(row), j, dup, j < n);
   }

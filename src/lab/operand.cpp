@@ -82,17 +82,25 @@ double Operand::held(int64_t index) const {
   });
 }
 
-Exact Operand::sum() const {
-  const auto sum_of = [&](int64_t count) {
+template <class F>
+Exact Operand::sum_of(F term) const {
+  const auto sum_first = [&](int64_t count) {
     Exact sum;
-    for (double v : held(0, count)) sum.value += v, sum.norm += std::abs(v);
+    for (double v : held(0, count)) sum.value += term(v), sum.norm += std::abs(term(v));
     return sum;
   };
-  const Exact rest = sum_of(size() % kPeriod);
+  const Exact rest = sum_first(size() % kPeriod);
   if (size() < kPeriod) return rest;
-  const Exact period = sum_of(kPeriod);
+  const Exact period = sum_first(kPeriod);
   const double periods = double(size() / kPeriod);
   return {periods * period.value + rest.value, periods * period.norm + rest.norm};
+}
+
+Exact Operand::sum() const {
+  return sum_of([](double v) { return v; });
+}
+Exact Operand::sum_squares() const {
+  return sum_of([](double v) { return v * v; });
 }
 
 std::vector<double> Operand::fetched(int64_t begin, int64_t count) const {

@@ -54,12 +54,16 @@ class Operand {
   // What an input holds: `count` elements from `begin`, or every `stride`-th of them.
   std::vector<double> held(int64_t begin, int64_t count, int64_t stride = 1) const;
   double held(int64_t index) const;
-  // Of all elements, with the sum of their magnitudes.
+  // Of all elements, with the sum of their magnitudes, and of their squares.
   Exact sum() const;
+  Exact sum_squares() const;
   // What is in memory now.
   std::vector<double> fetched(int64_t begin, int64_t count) const;
 
  private:
+  template <class F>
+  Exact sum_of(F term) const;
+
   DType dtype_;
   int batch_, rows_, cols_;
   Values values_;

@@ -24,6 +24,18 @@ const bool sum = kernel_test<2>(
       t.run(SumArgs<ElementOf<decltype(t)>>{.x = x, .partials = partials, .out = out});
     });
 
+const bool sum_squares = kernel_test<2>(
+    "SumSquares",
+    {.small = cross({0, 1, 2049, 8193}, {1, 3, 8}), .large = {{100003, 16}, {300000, 7}}},
+    [](auto& t, int n, int shares) {
+      auto& x = t.input("x", {n});
+      auto& partials = t.fp32_scratch("partials", {shares});
+      auto& out = t.fp32_output("out", {1});
+      for (int i = 0; i < n; ++i) out.want(0, 0) += x(0, i) * x(0, i);
+      out.tolerance = {.length = n};
+      t.run(SumSquaresArgs<ElementOf<decltype(t)>>{.x = x, .partials = partials, .out = out});
+    });
+
 const bool column_sum = kernel_test<2>(
     "ColumnSum", {.small = cross({0, 1, 63, 65, 129}, {1, 31, 32, 33, 65}), .large = {{528, 1000}}},
     [](auto& t, int rows, int cols) {

@@ -92,6 +92,24 @@ const bool up_backward_in_place =
       t.run(SiluUpBackwardArgs<T>{.gate = gate, .up = up, .dy = dy, .dgate = gate, .dup = up});
     });
 
+// The activation is computed once more, in the place of its gradient.
+const bool up_backward_recomputed =
+    kernel_test<2>("SiluUpBackwardRecomputed", kSizes, [](auto& t, int rows, int cols) {
+      using T = ElementOf<decltype(t)>;
+      auto &both = t.inout("gate_up", {rows, 2 * cols}, 2), &dy = t.inout("dy", {rows, cols});
+      for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < cols; ++j) {
+          both.want(i, j) = up_slope_gate(both(i, j), both(i, cols + j), dy(i, j));
+          both.want(i, cols + j) = up_slope_up(both(i, j), dy(i, j));
+          dy.want(i, j) = silu_of(both(i, j)) * both(i, cols + j);
+        }
+      both.tolerance = {.length = 64, .norm = 2}, dy.tolerance = kTolerance;
+      const auto gate = matrix_of<T>(both.data(), rows, cols, 2 * cols);
+      const auto up = matrix_of<T>(both.data() + cols, rows, cols, 2 * cols);
+      t.run(SiluUpBackwardArgs<T>{
+          .gate = gate, .up = up, .dy = dy, .dgate = gate, .dup = up, .y = dy});
+    });
+
 TEST(SiluUpBackward, ReferenceIsTheDerivative) {
   const std::vector<double> x = {-3, 0.5, 2, 1.5, -0.25, 4};  // gate, then up
   const double dy[] = {0.7, -1, 2};

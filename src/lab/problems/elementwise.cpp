@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "kernels/pointwise.h"
 #include "kernels/silu.h"
 #include "kernels/vector_add.h"
 
@@ -59,6 +60,41 @@ class VectorAdd final : public ElementwiseProblem {
  private:
   void exact(std::span<const double> in, std::span<Exact> out) const override {
     out[0] = {in[0] + in[1], std::abs(in[0]) + std::abs(in[1])};
+  }
+};
+
+class Multiply final : public ElementwiseProblem {
+ public:
+  explicit Multiply(const ProblemRequest& request)
+      : ElementwiseProblem(request, request["rows"], request["cols"], 2, 1) {
+    for (const Set& s : data_)
+      with_float(dtype(), [&](auto t) {
+        using T = decltype(t);
+        add_call("multiply", kernels::MultiplyArgs<T>{s.in[0]->tensor<T>(), s.in[1]->tensor<T>(),
+                                                      s.out[0]->tensor<T>()});
+      });
+  }
+
+ private:
+  void exact(std::span<const double> in, std::span<Exact> out) const override {
+    out[0] = {in[0] * in[1], 0};
+  }
+};
+
+class Scale final : public ElementwiseProblem {
+ public:
+  explicit Scale(const ProblemRequest& request)
+      : ElementwiseProblem(request, request["rows"], request["cols"], 1, 1) {
+    for (const Set& s : data_)
+      with_float(dtype(), [&](auto t) {
+        using T = decltype(t);
+        add_call("scale", kernels::ScaleArgs<T>{s.in[0]->tensor<T>(), s.out[0]->tensor<T>(), 3});
+      });
+  }
+
+ private:
+  void exact(std::span<const double> in, std::span<Exact> out) const override {
+    out[0] = {3 * in[0], 0};
   }
 };
 
@@ -148,6 +184,8 @@ std::vector<ProblemSpec> elementwise_problems() {
            {{"n", "elements; of gemm: columns of c", 1 << 22, 1 << 28}},
            {"vector_add"},
            make<VectorAdd>},
+          {"multiply", "z = x y", matrix, {"multiply"}, make<Multiply>},
+          {"scale", "y = factor x", matrix, {"scale"}, make<Scale>},
           {"silu", "SiLU", matrix, {"silu_forward"}, make<Silu>},
           {"silu_backward", "SiLU, backward", matrix, {"silu_backward"}, make<SiluBackward>},
           {"silu_up",

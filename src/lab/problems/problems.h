@@ -14,6 +14,8 @@ std::vector<ProblemSpec> rmsnorm_problems();
 std::vector<ProblemSpec> rope_problems();
 std::vector<ProblemSpec> embedding_problems();
 std::vector<ProblemSpec> cross_entropy_problems();
+std::vector<ProblemSpec> adamw_problems();
+std::vector<ProblemSpec> head_problems();
 std::vector<ProblemSpec> transpose_problems();
 std::vector<ProblemSpec> gemm_problems();
 std::vector<ProblemSpec> gate_up_problems();

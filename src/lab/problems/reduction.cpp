@@ -8,6 +8,8 @@
 namespace cria {
 namespace {
 
+// Of a vector, or of its squares.
+template <kernels::Term Of>
 class Sum final : public Problem {
  public:
   explicit Sum(const ProblemRequest& request) : Problem(request) {
@@ -20,8 +22,9 @@ class Sum final : public Problem {
       if (set == 0) x_ = &x, out_ = &out;
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
-        add_call("sum",
-                 kernels::SumArgs<T>{x.tensor<T>(), shares.tensor<float>(), out.tensor<float>()});
+        add_call(Of == kernels::Term::kSquare ? "sum_squares" : "sum",
+                 kernels::SumOfArgs<T, Of>{x.tensor<T>(), shares.tensor<float>(),
+                                           out.tensor<float>()});
       });
     }
   }
@@ -30,7 +33,7 @@ class Sum final : public Problem {
 
  private:
   Accuracy check_results() const override {
-    const Exact want = x_->sum();
+    const Exact want = Of == kernels::Term::kSquare ? x_->sum_squares() : x_->sum();
     return check_output(*out_, {.length = x_->size()}, 1,
                         [&](int64_t, auto, auto out) { out[0] = want; });
   }
@@ -76,7 +79,12 @@ std::vector<ProblemSpec> reduction_problems() {
        "the sum of a vector",
        {{"n", "elements; of gemm: columns of c", 1 << 24, 1 << 29}, shares_parameter()},
        {"sum"},
-       make<Sum>},
+       make<Sum<kernels::Term::kItself>>},
+      {"sum_squares",
+       "the sum of a vector's squares",
+       {{"n", "elements; of gemm: columns of c", 1 << 24, 1 << 29}, shares_parameter()},
+       {"sum_squares"},
+       make<Sum<kernels::Term::kSquare>>},
       {"column_sum",
        "the sum of each column of a matrix, f32 in",
        {{"rows", "rows of the matrix", 512, 1056}, {"cols", "columns of the matrix", 4096, 4096}},

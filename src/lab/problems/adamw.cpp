@@ -1,0 +1,129 @@
+// The optimizer's step and the accumulation of gradients: bound by memory.
+#include "kernels/adamw.h"
+
+#include <cmath>
+
+#include "lab/problems/problems.h"
+
+namespace cria {
+namespace {
+
+using kernels::kAdamWHypers;
+
+class AdamW final : public Problem {
+ public:
+  explicit AdamW(const ProblemRequest& request) : Problem(request) {
+    const int n = request["n"];
+    const bool copied = dtype() != DType::f32;
+    plan_sets(double(n) * (3 * sizeof(float) + (copied ? 2 : 1) * size_of(dtype())));
+    given_ = &input_of(DType::f32, 1, 1, n);
+    hyper_ = &scratch_of(DType::f32, 1, 1, kAdamWHypers);
+    norm2_ = &scratch_of(DType::f32, 1, 1, 1);
+    for (int set = 0; set < sets(); ++set) {
+      data_.push_back({&scratch_of(DType::f32, 1, 1, n), &scratch_of(DType::f32, 1, 1, n),
+                       &scratch_of(DType::f32, 1, 1, n), &input(1, 1, n),
+                       copied ? &output(1, 1, n) : nullptr});
+      with_float(dtype(), [&](auto t) {
+        using T = decltype(t);
+        const Set& s = data_.back();
+        kernels::AdamWArgs<T> args{.weights = s.weights->tensor<float>(),
+                                   .m = s.m->tensor<float>(),
+                                   .v = s.v->tensor<float>(),
+                                   .grad = s.grad->tensor<T>(),
+                                   .hyper = hyper_->tensor<float>(),
+                                   .norm2 = norm2_->tensor<float>()};
+        if (s.copy) args.copy = s.copy->tensor<T>();
+        args.decayed = n / 2;
+        add_call("adamw", args);
+      });
+    }
+  }
+
+  Ceiling ceiling() const override { return copy_ceiling(device(), cost().bytes()); }
+
+ private:
+  struct Set {
+    const Operand *weights, *m, *v, *grad, *copy;
+  };
+  static constexpr float kRate = 0.01f, kBeta1 = 0.9f, kBeta2 = 0.95f, kEps = 1e-8f, kDecay = 0.1f;
+
+  // The first step, without clipping: m and v are 0.
+  void prepare(Stream& stream) override {
+    const float hyper[kAdamWHypers] = {
+        kRate, kBeta1, kBeta2, kEps, 1 / (1 - kBeta1), 1 / (1 - kBeta2), kDecay, 0};
+    stream.copy(hyper_->data(), hyper, sizeof(hyper));
+    stream.fill(norm2_->data(), 0, norm2_->bytes());
+    for (const Set& s : data_) {
+      stream.copy(s.weights->data(), given_->data(), given_->bytes());
+      stream.fill(s.m->data(), 0, s.m->bytes());
+      stream.fill(s.v->data(), 0, s.v->bytes());
+    }
+    stream.synchronize();
+  }
+  Accuracy check_results() const override {
+    const Set& s = data_[0];
+    const auto grad = [&](int64_t i) { return s.grad->held(i); };
+    Accuracy all = check(*s.m, [&](int64_t i) { return (1 - double(kBeta1)) * grad(i); });
+    all.include(check(*s.v, [&](int64_t i) { return (1 - double(kBeta2)) * grad(i) * grad(i); }));
+    const auto weight = [&](int64_t i) {
+      const double w = given_->held(i), g = grad(i);
+      const double step = g / (std::abs(g) + kEps) + (i < given_->size() / 2 ? kDecay * w : 0);
+      return w - kRate * step;
+    };
+    all.include(check(*s.weights, weight));
+    if (s.copy) all.include(check(*s.copy, weight));
+    return all;
+  }
+  template <class F>
+  static Accuracy check(const Operand& out, F exact) {
+    return check_output(out, {.length = 16}, 8, [&](int64_t, auto cols, auto want) {
+      for (size_t i = 0; i < cols.size(); ++i) want[i] = {exact(cols[i]), 0.01};
+    });
+  }
+
+  const Operand *given_ = nullptr, *hyper_ = nullptr, *norm2_ = nullptr;
+  std::vector<Set> data_;
+};
+
+class Accumulate final : public Problem {
+ public:
+  explicit Accumulate(const ProblemRequest& request) : Problem(request) {
+    const int n = request["n"];
+    plan_sets(double(n) * (sizeof(float) + size_of(dtype())));
+    for (int set = 0; set < sets(); ++set) {
+      const Operand& x = input(1, 1, n);
+      sums_.push_back(&scratch_of(DType::f32, 1, 1, n));
+      if (set == 0) x_ = &x;
+      with_float(dtype(), [&](auto t) {
+        using T = decltype(t);
+        add_call("accumulate",
+                 kernels::AccumulateArgs<T>{x.tensor<T>(), sums_.back()->tensor<float>()});
+      });
+    }
+  }
+
+  Ceiling ceiling() const override { return copy_ceiling(device(), cost().bytes()); }
+
+ private:
+  void prepare(Stream& stream) override {
+    for (const Operand* sum : sums_) stream.fill(sum->data(), 0, sum->bytes());
+  }
+  Accuracy check_results() const override {
+    return check_output(*sums_[0], {}, 1, [&](int64_t, auto cols, auto want) {
+      for (size_t i = 0; i < cols.size(); ++i) want[i].value = x_->held(cols[i]);
+    });
+  }
+
+  const Operand* x_ = nullptr;
+  std::vector<const Operand*> sums_;
+};
+
+}  // namespace
+
+std::vector<ProblemSpec> adamw_problems() {
+  const std::vector<Parameter> sizes = {{"n", "elements; of gemm: columns of c", 1 << 22, 1 << 28}};
+  return {{"adamw", "a step of AdamW over all weights at once", sizes, {"adamw"}, make<AdamW>},
+          {"accumulate", "gradients added up in fp32", sizes, {"accumulate"}, make<Accumulate>}};
+}
+
+}  // namespace cria
