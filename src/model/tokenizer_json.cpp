@@ -1,0 +1,357 @@
+// Reads tokenizer.json into the steps of tokenizer_hf.h. What is not known is refused by name,
+// because a step left out would change tokens silently.
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/json.h"
+#include "base/mapped_file.h"
+#include "model/byte_alphabet.h"
+#include "model/tokenizer_hf.h"
+
+namespace cria {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxTokens = 1 << 22;
+constexpr size_t kMaxSteps = 32;
+
+// A JSON object with checked access; an Error names the file and the place in it.
+class Node {
+ public:
+  Node(const JsonMap& json, std::string where) : json_(json), where_(std::move(where)) {
+    if (!json.is_object()) fail_f("{} is not an object", where_);
+  }
+
+  const std::string& where() const { return where_; }
+
+  // nullptr when absent or null.
+  const JsonMap* find(const char* key) const {
+    const auto it = json_.find(key);
+    return it == json_.end() || it->is_null() ? nullptr : &*it;
+  }
+  Node child(const char* key) const { return {need(key), where_ + "." + key}; }
+  std::optional<Node> optional_child(const char* key) const {
+    if (find(key) == nullptr) return std::nullopt;
+    return child(key);
+  }
+
+  std::vector<Node> children(const char* key) const {
+    const JsonMap* list = find(key);
+    if (list == nullptr) return {};
+    if (!list->is_array()) fail_f("{}: \"{}\" is not a list", where_, key);
+    std::vector<Node> out;
+    for (size_t i = 0; i < list->size(); ++i)
+      out.emplace_back((*list)[i], fmt::format("{}.{}[{}]", where_, key, i));
+    return out;
+  }
+
+  const JsonMap& need(const char* key) const {
+    const JsonMap* value = find(key);
+    if (value == nullptr) fail_f("{} has no \"{}\"", where_, key);
+    return *value;
+  }
+  std::string text(const char* key) const {
+    const JsonMap& value = need(key);
+    if (!value.is_string()) fail_f("{}: \"{}\" is not a string", where_, key);
+    return value.get<std::string>();
+  }
+  std::string text(const char* key, const char* otherwise) const {
+    return find(key) == nullptr ? otherwise : text(key);
+  }
+  bool flag(const char* key, bool otherwise) const {
+    const JsonMap* value = find(key);
+    if (value == nullptr) return otherwise;
+    if (!value->is_boolean()) fail_f("{}: \"{}\" is not true or false", where_, key);
+    return value->get<bool>();
+  }
+  int number(const char* key) const { return number_of(need(key), key); }
+  int number_of(const JsonMap& value, std::string_view name) const {
+    if (!value.is_number_unsigned() || value.get<uint64_t>() >= uint64_t{kMaxTokens})
+      fail_f("{}: \"{}\" is not a number from 0 to {}", where_, name, kMaxTokens - 1);
+    return value.get<int>();
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    fail_f("{}: {} is not supported; use a tokenizer of the Llama, GPT-2 or SmolLM kind", where_,
+           what);
+  }
+  [[noreturn]] void refuse_type() const { refuse("the type \"" + text("type", "") + "\""); }
+
+ private:
+  const JsonMap& json_;
+  std::string where_;
+};
+
+void check_steps(size_t count, const Node& node) {
+  if (count > kMaxSteps) fail_f("{} has more than {} steps", node.where(), kMaxSteps);
+}
+
+ReplaceText read_replace(const Node& node) {
+  const Node pattern = node.child("pattern");
+  if (pattern.find("String") == nullptr) node.refuse("a pattern that is no plain string");
+  return {pattern.text("String"), node.text("content")};
+}
+
+void read_normalizer(const Node& node, std::vector<NormalizeStep>& out) {
+  const std::string type = node.text("type");
+  if (type == "Sequence")
+    for (const Node& part : node.children("normalizers")) read_normalizer(part, out);
+  else if (type == "Prepend")
+    out.push_back(PrependText{node.text("prepend")});
+  else if (type == "Replace")
+    out.push_back(read_replace(node));
+  else
+    node.refuse_type();
+  check_steps(out.size(), node);
+}
+
+PreTokenizeStep read_metaspace(const Node& node) {
+  using Prefix = PreTokenizeStep::Prefix;
+  // Files of before prepend_scheme have add_prefix_space.
+  const bool add = node.flag("add_prefix_space", true);
+  const std::string scheme = node.text("prepend_scheme", add ? "always" : "never");
+  const std::string replacement = node.text("replacement");
+  if (replacement != "\u2581") node.refuse("the replacement \"" + replacement + "\"");
+  PreTokenizeStep step{.space = replacement, .prefix = replacement};
+  if (scheme == "always" || scheme == "first")
+    step.when = scheme == "always" ? Prefix::always : Prefix::first;
+  else if (scheme != "never")
+    node.refuse("the prepend_scheme \"" + scheme + "\"");
+  if (node.flag("split", true)) step.first_piece = first_metaspace_piece;
+  return step;
+}
+
+PreTokenizeStep read_split(const Node& node) {
+  // The patterns match every character, so that matches kept and gaps removed come to the same.
+  const std::string behavior = node.text("behavior");
+  const bool inverted = node.flag("invert", false);
+  if (!(behavior == "Isolated" && !inverted) && !(behavior == "Removed" && inverted))
+    node.refuse("the split behavior \"" + behavior + "\"");
+  const Node pattern = node.child("pattern");
+  const std::string regex = pattern.text("Regex", "");
+  const FirstPiece first_piece = find_split_pattern(regex);
+  if (first_piece == nullptr) node.refuse("the split pattern \"" + regex + "\"");
+  return {.first_piece = first_piece};
+}
+
+void read_pre_tokenizer(const Node& node, std::vector<PreTokenizeStep>& out, bool& byte_level) {
+  const std::string type = node.text("type");
+  if (byte_level) node.refuse("a pre-tokenizer after ByteLevel");
+  if (type == "Sequence") {
+    for (const Node& part : node.children("pretokenizers"))
+      read_pre_tokenizer(part, out, byte_level);
+  } else if (type == "Split") {
+    out.push_back(read_split(node));
+  } else if (type == "Digits") {
+    const bool single = node.flag("individual_digits", false);
+    out.push_back({.first_piece = single ? first_digit_or_rest : first_digits_or_rest});
+  } else if (type == "Metaspace") {
+    out.push_back(read_metaspace(node));
+  } else if (type == "ByteLevel") {
+    byte_level = true;
+    PreTokenizeStep step{.prefix = " "};
+    if (node.flag("add_prefix_space", true)) step.when = PreTokenizeStep::Prefix::always;
+    if (node.flag("use_regex", true)) step.first_piece = first_gpt2_piece;
+    out.push_back(step);
+  } else {
+    node.refuse_type();
+  }
+  check_steps(out.size(), node);
+}
+
+void read_decoder(const Node& node, bool byte_level, std::vector<DecodeStep>& out) {
+  const std::string type = node.text("type");
+  if (byte_level != (type == "ByteLevel")) node.refuse_type();
+  if (byte_level) return;  // tokens are kept as bytes already
+  if (type == "Sequence") {
+    for (const Node& part : node.children("decoders")) read_decoder(part, byte_level, out);
+  } else if (type == "Replace") {
+    out.push_back(read_replace(node));
+  } else if (type == "ByteFallback") {
+    out.push_back(BytesOfFallback());
+  } else if (type == "Fuse") {
+    out.push_back(FuseTexts());
+  } else if (type == "Strip") {
+    const StripText step{node.text("content"), node.number("start"), node.number("stop")};
+    if (step.text.empty()) node.refuse("an empty content");
+    out.push_back(step);
+  } else if (type == "Metaspace") {
+    const PreTokenizeStep step = read_metaspace(node);
+    out.push_back(SpacesOfMetaspace{step.prefix, step.when != PreTokenizeStep::Prefix::never});
+  } else {
+    node.refuse_type();
+  }
+  check_steps(out.size(), node);
+}
+
+// Puts a token under its id; ids may leave gaps.
+void put_token(int id, std::string text, std::vector<std::string>& tokens) {
+  if (static_cast<size_t>(id) >= tokens.size()) tokens.resize(static_cast<size_t>(id) + 1);
+  tokens[static_cast<size_t>(id)] = std::move(text);
+}
+
+std::vector<std::pair<std::string, std::string>> read_merges(const Node& model, bool byte_level) {
+  const JsonMap& list = model.need("merges");
+  if (!list.is_array()) fail_f("{}: \"merges\" is not a list", model.where());
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const JsonMap& entry : list) {
+    std::string left, right;
+    if (entry.is_string()) {  // "a b"; newer files have ["a", "b"]
+      const auto& both = entry.get_ref<const std::string&>();
+      const size_t space = std::min(both.find(' '), both.size());
+      left = both.substr(0, space);
+      right = both.substr(std::min(space + 1, both.size()));
+    } else if (entry.is_array() && entry.size() == 2 && entry[0].is_string() &&
+               entry[1].is_string()) {
+      left = entry[0].get<std::string>();
+      right = entry[1].get<std::string>();
+    }
+    if (left.empty() || right.empty())
+      fail_f("{}: merge {} is not a pair of tokens", model.where(), out.size());
+    if (byte_level) {
+      left = bytes_of_symbols(left).value_or(left);
+      right = bytes_of_symbols(right).value_or(right);
+    }
+    out.emplace_back(std::move(left), std::move(right));
+  }
+  return out;
+}
+
+void read_model(const Node& model, bool byte_level, TokenizerParts& parts) {
+  if (model.text("type", "BPE") != "BPE") model.refuse_type();
+  for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    if (!model.text(affix, "").empty()) model.refuse(affix);
+  }
+  const JsonMap& vocab = model.need("vocab");
+  if (!vocab.is_object()) fail_f("{}: \"vocab\" is not an object", model.where());
+  TextMap ids;
+  for (const auto& [text, value] : vocab.items()) {
+    const int id = model.number_of(value, text);
+    const auto bytes = byte_level ? bytes_of_symbols(text) : std::nullopt;
+    // In a byte-level vocabulary a text of other characters cannot be reached by merging.
+    if (!byte_level || bytes) ids.emplace(bytes.value_or(text), id);
+    put_token(id, bytes.value_or(text), parts.tokens);
+  }
+  BpeOptions options{.byte_level = byte_level,
+                     .byte_fallback = model.flag("byte_fallback", false),
+                     .fuse_unknown = model.flag("fuse_unk", false),
+                     .whole_words = model.flag("ignore_merges", false)};
+  if (const std::string unknown = model.text("unk_token", ""); !unknown.empty()) {
+    const auto it = vocab.find(unknown);
+    if (it == vocab.end())
+      fail_f("{}: the unk_token \"{}\" is not in the vocabulary", model.where(), unknown);
+    options.unknown = model.number_of(*it, unknown);
+  }
+  const auto merges = read_merges(model, byte_level);
+  try {
+    parts.bpe = std::make_unique<const Bpe>(std::move(ids), merges, options);
+  } catch (const Error& error) {
+    fail_f("{}: {}", model.where(), error.what());
+  }
+}
+
+void read_added_tokens(const Node& root, TokenizerParts& parts) {
+  std::vector<AddedToken> raw, normalized;
+  for (const Node& node : root.children("added_tokens")) {
+    if (node.flag("single_word", false)) node.refuse("single_word");
+    AddedToken token{.id = node.number("id"),
+                     .text = node.text("content"),
+                     .strip_left = node.flag("lstrip", false),
+                     .strip_right = node.flag("rstrip", false)};
+    const bool special = node.flag("special", false);
+    const bool is_normalized = node.flag("normalized", !special);
+    if (is_normalized) token.text = normalize(parts.normalizers, token.text);
+    if (special) parts.special.insert(token.id);
+    put_token(token.id, token.text, parts.tokens);
+    (is_normalized ? normalized : raw).push_back(std::move(token));
+  }
+  parts.raw_added = AddedTokens(std::move(raw));
+  parts.normalized_added = AddedTokens(std::move(normalized));
+}
+
+// The tokens that a template puts before and after a text.
+void read_post_processor(const Node& node, TokenizerParts& parts) {
+  const std::string type = node.text("type");
+  if (type == "ByteLevel") return;  // it corrects offsets, which cria does not give
+  if (type == "Sequence") {
+    for (const Node& part : node.children("processors")) read_post_processor(part, parts);
+    return;
+  }
+  if (type != "TemplateProcessing") node.refuse_type();
+  bool after_text = false;
+  for (const Node& item : node.children("single")) {
+    if (item.find("Sequence") != nullptr) {
+      after_text = true;
+      continue;
+    }
+    const std::string name = item.child("SpecialToken").text("id");
+    const Node token = node.child("special_tokens").child(name.c_str());
+    const JsonMap& ids = token.need("ids");
+    if (!ids.is_array() || ids.size() != 1) token.refuse("other than one id");
+    (after_text ? parts.eos : parts.bos) = token.number_of(ids[0], "ids");
+  }
+}
+
+std::optional<int> find_token(const TokenizerParts& parts, const std::string& text) {
+  const auto it = std::ranges::find(parts.tokens, text);
+  if (it == parts.tokens.end() || text.empty()) return std::nullopt;
+  return static_cast<int>(it - parts.tokens.begin());
+}
+
+// "eos_token": "</s>" or {"content": "</s>", ...}.
+std::optional<int> named_token(const Node& config, const char* key, const TokenizerParts& parts) {
+  const JsonMap* value = config.find(key);
+  if (value == nullptr) return std::nullopt;
+  return find_token(parts,
+                    value->is_object() ? config.child(key).text("content") : config.text(key));
+}
+
+void read_begin_and_end(const fs::path& folder, TokenizerParts& parts) {
+  const auto file = parts.files.find("tokenizer_config.json");
+  if (file != parts.files.end()) {
+    const std::string where = (folder / file->first).string();
+    const JsonMap json = parse_json_map(file->second, where);
+    const Node config(json, where);
+    if (!parts.bos && config.flag("add_bos_token", false))
+      parts.bos = named_token(config, "bos_token", parts);
+    if (!parts.eos) parts.eos = named_token(config, "eos_token", parts);
+  }
+  for (const char* usual : {"</s>", "<|end_of_text|>", "<|endoftext|>"}) {
+    if (!parts.eos) parts.eos = find_token(parts, usual);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(path, ignored);
+  const fs::path main = is_folder ? path / "tokenizer.json" : path;
+  TokenizerParts parts;
+  parts.files["tokenizer.json"] = std::string(MappedFile(main).text());
+  for (const char* name :
+       {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json"}) {
+    const fs::path beside = main.parent_path() / name;
+    if (fs::exists(beside, ignored)) parts.files[name] = read_text(beside);
+  }
+
+  const std::string where = main.string();
+  const JsonMap json = parse_json_map(parts.files["tokenizer.json"], where);
+  const Node root(json, where);
+  bool byte_level = false;
+  if (const auto node = root.optional_child("normalizer"))
+    read_normalizer(*node, parts.normalizers);
+  if (const auto node = root.optional_child("pre_tokenizer"))
+    read_pre_tokenizer(*node, parts.pre_tokenizers, byte_level);
+  if (const auto node = root.optional_child("decoder"))
+    read_decoder(*node, byte_level, parts.decoders);
+  read_model(root.child("model"), byte_level, parts);
+  read_added_tokens(root, parts);
+  if (const auto node = root.optional_child("post_processor")) read_post_processor(*node, parts);
+  read_begin_and_end(main.parent_path(), parts);
+  if (parts.tokens.empty()) fail_f("{} has no tokens", where);
+  return make_tokenizer(std::move(parts));
+}
+
+}  // namespace cria
