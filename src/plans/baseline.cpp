@@ -1,0 +1,188 @@
+#include "plans/baseline.h"
+
+#include "kernels/launch.h"
+#include "kernels/pointwise.h"
+#include "kernels/silu.h"
+#include "kernels/softmax.h"
+#include "kernels/vector_add.h"
+
+namespace cria {
+
+template <class T>
+void BaselinePlan<T>::place(Arena& arena) {
+  Plan<T>::place(arena);
+  const ModelConfig& c = this->config();
+  const int64_t scores = int64_t{this->rows()} * c.heads * this->setup_.seq;
+  auto take = [&](int cols) { return this->take(arena, cols); };
+  auto take_scores = [&] {
+    return batch_of(arena.take<T>(scores), this->setup_.batch * c.heads, this->setup_.seq,
+                    this->setup_.seq);
+  };
+  auto take_apart = [&](int heads) {
+    return this->heads_apart(take(heads * c.head_dim).data, heads);
+  };
+  blocks_.assign(c.layers, {});
+  for (Block& b : blocks_) {
+    b.q = take(c.query_width()), b.k = take(c.kv_width()), b.v = take(c.kv_width());
+    b.q_apart = take_apart(c.heads);
+    b.k_apart = take_apart(c.kv_heads), b.v_apart = take_apart(c.kv_heads);
+    b.weights = take_scores();
+    b.o_apart = take_apart(c.heads), b.o = take(c.query_width());
+    b.h = take(c.dim), b.m = take(c.dim);
+    b.r = matrix_of(arena.take<float>(this->rows()), this->rows(), 1);
+    b.gate = take(c.ffn), b.up = take(c.ffn), b.silu = take(c.ffn), b.act = take(c.ffn);
+  }
+  branch_ = take(c.dim);
+  d_o_ = take(c.query_width()), d_q_ = take(c.query_width());
+  d_k_ = take(c.kv_width()), d_v_ = take(c.kv_width());
+  d_o_apart_ = take_apart(c.heads), d_q_apart_ = take_apart(c.heads);
+  d_k_apart_ = take_apart(c.kv_heads), d_v_apart_ = take_apart(c.kv_heads);
+  d_scores_ = take_scores();
+  d_act_ = take(c.ffn), d_gate_ = take(c.ffn), d_up_ = take(c.ffn);
+}
+
+template <class T>
+void BaselinePlan<T>::block_forward(int layer) {
+  const ModelConfig& c = this->config();
+  const auto& w = this->setup_.weights.layers[layer];
+  const Block& b = blocks_[layer];
+
+  this->linear(this->n(layer), w.q, b.q);
+  this->linear(this->n(layer), w.k, b.k);
+  this->linear(this->n(layer), w.v, b.v);
+  const auto q = this->heads_in_rows(b.q.data, c.heads, b.q.ld);
+  const auto k = this->heads_in_rows(b.k.data, c.kv_heads, b.k.ld);
+  const auto v = this->heads_in_rows(b.v.data, c.kv_heads, b.v.ld);
+  this->rope(q, q);
+  this->rope(k, k);
+  this->made(layer, "q", b.q), this->made(layer, "k", b.k), this->made(layer, "v", b.v);
+
+  copy_heads(q, b.q_apart);
+  copy_heads(k, b.k_apart);
+  copy_heads(v, b.v_apart);
+  this->multiply_heads(Transposed::b, this->by_group(b.q_apart), b.k_apart,
+                       this->by_group(b.weights));
+  scale(b.weights, this->attention_scale());
+  launch(this->stream_, kernels::CausalMaskArgs<T>{b.weights});
+  launch(this->stream_, kernels::SoftmaxForwardArgs<T>{.x = b.weights, .y = b.weights});
+  this->multiply_heads(Transposed::none, this->by_group(b.weights), b.v_apart,
+                       this->by_group(b.o_apart));
+  copy_heads(b.o_apart, this->heads_in_rows(b.o.data, c.heads, b.o.ld));
+  this->made(layer, "attention", b.o);
+
+  this->linear(b.o, w.o, b.h);
+  add(this->x(layer), b.h);
+  this->made(layer, "residual", b.h);
+
+  this->norm(b.h, w.ffn_norm, b.m, b.r);
+  this->made(layer, "ffn_norm", b.m);
+  this->linear(b.m, w.gate, b.gate);
+  this->linear(b.m, w.up, b.up);
+  launch(this->stream_, kernels::SiluForwardArgs<T>{.x = b.gate, .y = b.silu});
+  multiply_elements(b.silu, b.up, b.act);
+  this->made(layer, "activation", b.act);
+  this->linear(b.act, w.down, this->x(layer + 1));
+  add(b.h, this->x(layer + 1));
+  this->input_norm(layer + 1);
+}
+
+template <class T>
+void BaselinePlan<T>::block_backward(int layer) {
+  ffn_backward(layer);
+  attention_backward(layer);
+}
+
+// x' = h + down(silu(gate) up), gate and up from m = norm(h)
+template <class T>
+void BaselinePlan<T>::ffn_backward(int layer) {
+  const auto& w = this->setup_.weights.layers[layer];
+  const auto& g = this->setup_.gradients.layers[layer];
+  const Block& b = blocks_[layer];
+  const Tensor<T> d = this->d_, dn = this->dn_;
+
+  this->linear_backward(b.act, w.down, d, d_act_, g.down);
+  this->made(layer, "d_activation", d_act_);
+  multiply_elements(d_act_, b.silu, d_up_);
+  multiply_elements(d_act_, b.up, d_gate_);
+  launch(this->stream_, kernels::SiluBackwardArgs<T>{.x = b.gate, .dy = d_gate_, .dx = d_gate_});
+  this->linear_backward(b.m, w.gate, d_gate_, dn, g.gate);
+  this->linear_backward(b.m, w.up, d_up_, branch_, g.up);
+  add(branch_, dn);
+  this->made(layer, "d_ffn_norm", dn);
+  this->norm_backward(b.h, w.ffn_norm, b.r, dn, {}, dn, g.ffn_norm);
+  add(dn, d);
+  this->made(layer, "d_residual", d);
+}
+
+// h = x + o(softmax(scale q kᵀ) v), q, k and v from n = norm(x)
+template <class T>
+void BaselinePlan<T>::attention_backward(int layer) {
+  const ModelConfig& c = this->config();
+  const auto& w = this->setup_.weights.layers[layer];
+  const auto& g = this->setup_.gradients.layers[layer];
+  const Block& b = blocks_[layer];
+  const Tensor<T> d = this->d_, dn = this->dn_;
+
+  this->linear_backward(b.o, w.o, d, d_o_, g.o);
+  this->made(layer, "d_attention", d_o_);
+  copy_heads(this->heads_in_rows(d_o_.data, c.heads, d_o_.ld), d_o_apart_);
+  this->multiply_heads(Transposed::a, this->by_group(b.weights), this->by_group(d_o_apart_),
+                       d_v_apart_);
+  this->multiply_heads(Transposed::b, this->by_group(d_o_apart_), b.v_apart,
+                       this->by_group(d_scores_));
+  launch(this->stream_,
+         kernels::SoftmaxBackwardArgs<T>{.y = b.weights, .dy = d_scores_, .dx = d_scores_});
+  scale(d_scores_, this->attention_scale());
+  this->multiply_heads(Transposed::none, this->by_group(d_scores_), b.k_apart,
+                       this->by_group(d_q_apart_));
+  this->multiply_heads(Transposed::a, this->by_group(d_scores_), this->by_group(b.q_apart),
+                       d_k_apart_);
+
+  const auto d_q = this->heads_in_rows(d_q_.data, c.heads, d_q_.ld);
+  const auto d_k = this->heads_in_rows(d_k_.data, c.kv_heads, d_k_.ld);
+  copy_heads(d_q_apart_, d_q);
+  copy_heads(d_k_apart_, d_k);
+  copy_heads(d_v_apart_, this->heads_in_rows(d_v_.data, c.kv_heads, d_v_.ld));
+  this->rope_backward(d_q, d_q);
+  this->rope_backward(d_k, d_k);
+  this->made(layer, "d_q", d_q_), this->made(layer, "d_k", d_k_), this->made(layer, "d_v", d_v_);
+
+  this->linear_backward(this->n(layer), w.q, d_q_, dn, g.q);
+  this->linear_backward(this->n(layer), w.k, d_k_, branch_, g.k);
+  add(branch_, dn);
+  this->linear_backward(this->n(layer), w.v, d_v_, branch_, g.v);
+  add(branch_, dn);
+  this->made(layer, "d_norm", dn);
+  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, {}, dn,
+                      g.attention_norm);
+  add(dn, d);
+}
+
+template <class T>
+void BaselinePlan<T>::add(Tensor<const T> x, Tensor<T> y) {
+  const int n = static_cast<int>(y.size());
+  launch(this->stream_,
+         kernels::VectorAddArgs<T>{vector_of(x.data, n), vector_of<const T>(y.data, n),
+                                   vector_of(y.data, n)});
+}
+
+template <class T>
+void BaselinePlan<T>::multiply_elements(Tensor<const T> x, Tensor<const T> y, Tensor<T> z) {
+  launch(this->stream_, kernels::MultiplyArgs<T>{x, y, z});
+}
+
+template <class T>
+void BaselinePlan<T>::scale(Tensor<T> x, float factor) {
+  const Tensor<T> rows = matrix_of(x.data, x.batch * x.rows, x.cols);
+  launch(this->stream_, kernels::ScaleArgs<T>{.x = rows, .y = rows, .factor = factor});
+}
+
+template <class T>
+void BaselinePlan<T>::copy_heads(Tensor<const T> x, Tensor<T> y) {
+  launch(this->stream_, kernels::CopyHeadsArgs<T>{x, y});
+}
+
+template class BaselinePlan<float>;
+template class BaselinePlan<bf16>;
+
+}  // namespace cria

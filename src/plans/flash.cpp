@@ -1,0 +1,141 @@
+#include "plans/flash.h"
+
+#include "kernels/attention.h"
+#include "kernels/attention_backward.h"
+#include "kernels/launch.h"
+#include "kernels/silu.h"
+#include "plans/packed.h"
+
+namespace cria {
+
+template <class T>
+void FlashPlan<T>::place(Arena& arena) {
+  Plan<T>::place(arena);
+  const ModelConfig& c = this->config();
+  auto take = [&](int cols) { return this->take(arena, cols); };
+  auto take_row_values = [&] {
+    return matrix_of(arena.take<float>(int64_t{this->rows()} * c.heads),
+                     this->setup_.batch * c.heads, this->setup_.seq);
+  };
+  blocks_.assign(c.layers, {});
+  for (Block& b : blocks_) {
+    const bool own = &b == &blocks_[0] || !this->setup_.recompute;
+    b.qkv = take(c.qkv_width());
+    b.lse = take_row_values();
+    b.o = take(c.query_width());
+    b.h = take(c.dim);
+    b.r = matrix_of(arena.take<float>(this->rows()), this->rows(), 1);
+    b.m = own ? take(c.dim) : blocks_[0].m;
+    b.gate_up = own ? take(2 * c.ffn) : blocks_[0].gate_up;
+  }
+  act_ = take(c.ffn);
+  d_qkv_ = take(c.qkv_width());
+  d_o_ = take(c.query_width());
+  delta_ = take_row_values();
+}
+
+template <class T>
+void FlashPlan<T>::block_forward(int layer) {
+  const ModelConfig& c = this->config();
+  const auto& w = this->setup_.weights.layers[layer];
+  const Block& b = blocks_[layer];
+  const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
+
+  this->linear(this->n(layer), w.qkv, b.qkv);
+  this->rope(heads.q_and_k(), heads.q_and_k());
+  this->made(layer, "q", heads.q_rows()), this->made(layer, "k", heads.k_rows());
+  this->made(layer, "v", heads.v_rows());
+  launch(this->stream_,
+         kernels::AttentionForwardArgs<T>{.q = heads.q(),
+                                          .k = heads.k(),
+                                          .v = heads.v(),
+                                          .o = this->heads_in_rows(b.o.data, c.heads, b.o.ld),
+                                          .lse = b.lse,
+                                          .scale = this->attention_scale(),
+                                          .precision = this->dot_precision()});
+  this->made(layer, "attention", b.o);
+  this->linear(b.o, w.o, b.h, this->x(layer));
+  this->made(layer, "residual", b.h);
+
+  this->norm(b.h, w.ffn_norm, b.m, b.r);
+  this->made(layer, "ffn_norm", b.m);
+  this->linear(b.m, w.gate_up, b.gate_up);
+  const Halves<T> ffn(b.gate_up);
+  launch(this->stream_, kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = act_});
+  this->made(layer, "activation", act_);
+  this->linear(act_, w.down, this->x(layer + 1), b.h);
+  this->input_norm(layer + 1);
+}
+
+template <class T>
+void FlashPlan<T>::block_backward(int layer) {
+  ffn_backward(layer);
+  attention_backward(layer);
+}
+
+// x' = h + down(silu(gate) up), gate and up from m = norm(h)
+template <class T>
+void FlashPlan<T>::ffn_backward(int layer) {
+  const auto& w = this->setup_.weights.layers[layer];
+  const auto& g = this->setup_.gradients.layers[layer];
+  const Block& b = blocks_[layer];
+  const Tensor<T> d = this->d_, dn = this->dn_;
+
+  if (this->setup_.recompute) {
+    this->norm(b.h, w.ffn_norm, b.m, b.r);
+    this->linear(b.m, w.gate_up, b.gate_up);
+  }
+  linear_dx<T>(this->stream_, this->setup_.precision, d, w.down, act_);
+  this->made(layer, "d_activation", act_);
+  const Halves<T> ffn(b.gate_up);  // becomes its own gradient, and act_ the activation again
+  launch(
+      this->stream_,
+      kernels::SiluUpBackwardArgs<T>{
+          .gate = ffn.gate, .up = ffn.up, .dy = act_, .dgate = ffn.gate, .dup = ffn.up, .y = act_});
+  linear_dw<T>(this->stream_, this->setup_.precision, d, act_, g.down);
+  this->linear_backward(b.m, w.gate_up, b.gate_up, dn, g.gate_up);
+  this->made(layer, "d_ffn_norm", dn);
+  this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, d, g.ffn_norm);
+  this->made(layer, "d_residual", d);
+}
+
+// h = x + o(softmax(scale q kᵀ) v), q, k and v from n = norm(x)
+template <class T>
+void FlashPlan<T>::attention_backward(int layer) {
+  const ModelConfig& c = this->config();
+  const auto& w = this->setup_.weights.layers[layer];
+  const auto& g = this->setup_.gradients.layers[layer];
+  const Block& b = blocks_[layer];
+  const Tensor<T> d = this->d_, dn = this->dn_;
+  const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
+  const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv_);
+
+  this->linear_backward(b.o, w.o, d, d_o_, g.o);
+  this->made(layer, "d_attention", d_o_);
+  const kernels::AttentionBackwardInputs<T> inputs{
+      .q = heads.q(),
+      .k = heads.k(),
+      .v = heads.v(),
+      .dout = this->heads_in_rows(d_o_.data, c.heads, d_o_.ld),
+      .lse = b.lse,
+      .scale = this->attention_scale(),
+      .precision = this->dot_precision()};
+  launch(this->stream_,
+         kernels::AttentionBackwardQArgs<T>{inputs, this->heads_in_rows(b.o.data, c.heads, b.o.ld),
+                                            d_heads.q(), delta_});
+  launch(this->stream_,
+         kernels::AttentionBackwardKvArgs<T>{inputs, delta_, d_heads.k(), d_heads.v()});
+  this->rope_backward(d_heads.q_and_k(), d_heads.q_and_k());
+  this->made(layer, "d_q", d_heads.q_rows()), this->made(layer, "d_k", d_heads.k_rows());
+  this->made(layer, "d_v", d_heads.v_rows());
+
+  if (this->setup_.recompute) this->input_norm(layer);
+  this->linear_backward(this->n(layer), w.qkv, d_qkv_, dn, g.qkv);
+  this->made(layer, "d_norm", dn);
+  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d, d, g.attention_norm);
+}
+
+template class FlashPlan<float>;
+template class FlashPlan<bf16>;
+
+}  // namespace cria

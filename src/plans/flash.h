@@ -1,0 +1,41 @@
+// Plan flash: attention that never materialises its scores, forward and backward, residuals added
+// in the epilogues of products, one rotation for q and k, and an activation that the backward pass
+// makes again instead of keeping. With `recompute` it keeps neither norms nor gate and up.
+#pragma once
+
+#include "plans/plan.h"
+
+namespace cria {
+
+template <class T>
+class FlashPlan final : public Plan<T> {
+ public:
+  using Plan<T>::Plan;
+  void place(Arena& arena) override;
+
+ private:
+  void block_forward(int layer) override;
+  void block_backward(int layer) override;
+  void attention_backward(int layer);
+  void ffn_backward(int layer);
+  bool keeps_norms() const override { return !this->setup_.recompute; }
+
+  // What a block keeps for its backward pass; with recompute, m and gate_up are shared by all.
+  struct Block {
+    Tensor<T> qkv;      // [R, (H + 2G)K], q and k turned
+    Tensor<float> lse;  // [B H, T], of attention's rows
+    Tensor<T> o;        // [R, HK]
+    Tensor<T> h, m;     // [R, D], after attention's residual, and its norm
+    Tensor<float> r;    // [R], the norm's statistics
+    Tensor<T> gate_up;  // [R, 2F]
+  };
+  std::vector<Block> blocks_;
+
+  // What lives within a block's passes only.
+  Tensor<T> act_;        // [R, F], the activation or its gradient
+  Tensor<T> d_qkv_;      // [R, (H + 2G)K]
+  Tensor<T> d_o_;        // [R, HK]
+  Tensor<float> delta_;  // [B H, T]
+};
+
+}  // namespace cria

@@ -1,0 +1,197 @@
+#include "plans/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
+#include "kernels/launch.h"
+#include "kernels/reduction.h"
+#include "kernels/rmsnorm.h"
+#include "kernels/rmsnorm_backward.h"
+#include "kernels/rope.h"
+#include "plans/baseline.h"
+#include "plans/flash.h"
+#include "plans/fused.h"
+#include "runtime/recorder.h"
+
+namespace cria {
+namespace {
+
+// Adds what the stream's recorder, if any, has counted in the meantime.
+class CountLaunches {
+ public:
+  CountLaunches(Stream& stream, int64_t& count) : recorder_(stream.recorder()), count_(count) {
+    if (recorder_) before_ = recorder_->launches();
+  }
+  ~CountLaunches() {
+    if (recorder_) count_ = recorder_->launches() - before_;
+  }
+  CountLaunches(const CountLaunches&) = delete;
+  CountLaunches& operator=(const CountLaunches&) = delete;
+
+ private:
+  Recorder* recorder_;
+  int64_t& count_;
+  int64_t before_ = 0;
+};
+
+}  // namespace
+
+template <class T>
+Plan<T>::Plan(Stream& stream, const PlanSetup<T>& setup) : stream_(stream), setup_(setup) {}
+
+template <class T>
+void Plan<T>::place(Arena& arena) {
+  const int layers = config().layers, dim = config().dim;
+  x_.assign(layers + 1, {});
+  n_.assign(layers + 1, {});
+  r_.assign(layers + 1, {});
+  for (int i = 0; i <= layers; ++i) {
+    x_[i] = take(arena, dim);
+    const bool shared = !keeps_norms() && i > 0 && i < layers;
+    n_[i] = shared ? n_[0] : take(arena, dim);
+    r_[i] = matrix_of(arena.take<float>(rows()), rows(), 1);
+  }
+  logits_ = take(arena, config().vocab);
+  losses_ = matrix_of(arena.take<float>(rows()), rows(), 1);
+  d_ = take(arena, dim);
+  dn_ = take(arena, dim);
+  const int shares = kernels::rmsnorm_partials(core_count(arena.device()));
+  partials_ = matrix_of(arena.take<float>(int64_t{shares} * dim), shares, dim);
+}
+
+template <class T>
+void Plan<T>::forward(const Batch& batch, bool gradient) {
+  const int layers = config().layers;
+  launch(stream_, kernels::EmbeddingForwardArgs<T>{
+                      .tokens = batch.tokens, .table = setup_.weights.embedding, .y = x(0)});
+  made("embedding", x(0));
+  input_norm(0);
+  for (int i = 0; i < layers; ++i) {
+    CountLaunches count(stream_, block_launches_.forward);
+    block_forward(i);
+    made(i, "output", x(i + 1));
+  }
+  made("final_norm", n(layers));
+  linear(n(layers), setup_.weights.head, logits_);
+  made("logits", logits_);
+  launch(stream_, kernels::CrossEntropyArgs<T>{.logits = logits_,
+                                               .targets = batch.targets,
+                                               .loss = losses_,
+                                               .scale = 1.f / static_cast<float>(rows()),
+                                               .gradient = gradient});
+}
+
+template <class T>
+void Plan<T>::backward(const Batch& batch) {
+  const int layers = config().layers;
+  made("d_logits", logits_);
+  linear_backward(n(layers), setup_.weights.head, logits_, dn_, setup_.gradients.head);
+  made("d_final_norm", dn_);
+  norm_backward(x(layers), norm_weight(layers), r(layers), dn_, {}, d_, norm_gradient(layers));
+  for (int i = layers - 1; i >= 0; --i) {
+    made(i, "d_output", d_);
+    CountLaunches count(stream_, block_launches_.backward);
+    block_backward(i);
+  }
+  made("d_embedding", d_);
+  // With a tied head the table's gradient has begun with the head's.
+  const Tensor<T> table = setup_.gradients.embedding;
+  if (!config().tied) stream_.fill(table.data, 0, table.bytes());
+  launch(stream_, kernels::EmbeddingBackwardArgs<T>{.order = batch.order,
+                                                    .starts = batch.starts,
+                                                    .ids = batch.ids,
+                                                    .dy = d_,
+                                                    .dtable = table});
+}
+
+template <class T>
+Tensor<const T> Plan<T>::norm_weight(int i) const {
+  const auto& w = setup_.weights;
+  return i < config().layers ? w.layers[i].attention_norm : w.final_norm;
+}
+
+template <class T>
+Tensor<T> Plan<T>::norm_gradient(int i) const {
+  const auto& g = setup_.gradients;
+  return i < config().layers ? g.layers[i].attention_norm : g.final_norm;
+}
+
+template <class T>
+void Plan<T>::norm(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<float> r) {
+  launch(stream_,
+         kernels::RmsNormForwardArgs<T>{.x = x, .w = w, .y = y, .r = r, .eps = norm_eps()});
+}
+
+template <class T>
+void Plan<T>::norm_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const float> r,
+                            Tensor<const T> dy, Tensor<const T> add, Tensor<T> dx, Tensor<T> dw) {
+  launch(stream_,
+         kernels::RmsNormBackwardArgs<T>{
+             .x = x, .w = w, .r = r, .dy = dy, .add = add, .dx = dx, .partials = partials_});
+  launch(stream_, kernels::ColumnSumArgs<T>{.x = partials_, .y = dw});
+}
+
+template <class T>
+void Plan<T>::rope(Tensor<const T> heads, Tensor<T> to) {
+  launch(stream_, kernels::RopeForwardArgs<T>{.x = kernels::halves_of(heads),
+                                              .cos = setup_.rope.cos,
+                                              .sin = setup_.rope.sin,
+                                              .y = kernels::halves_of(to)});
+}
+
+template <class T>
+void Plan<T>::rope_backward(Tensor<const T> heads, Tensor<T> to) {
+  launch(stream_, kernels::RopeBackwardArgs<T>{.x = kernels::halves_of(heads),
+                                               .cos = setup_.rope.cos,
+                                               .sin = setup_.rope.sin,
+                                               .y = kernels::halves_of(to)});
+}
+
+template <class T>
+void Plan<T>::linear_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const T> dy,
+                              Tensor<T> dx, Tensor<T> dw) {
+  linear_dw(stream_, setup_.precision, dy, x, dw);
+  linear_dx(stream_, setup_.precision, dy, w, dx);
+}
+
+template <class T>
+void Plan<T>::made(int layer, const char* what, Tensor<const T> t) {
+  if (watch_) made("layers." + std::to_string(layer) + "." + what, t);
+}
+
+template <class T>
+void Plan<T>::made(const std::string& name, Tensor<const T> t) {
+  if (!watch_) return;
+  stream_.synchronize();
+  watch_({name, dtype_of<T>, t.data, t.rows, t.cols, t.ld});
+}
+
+template <class T>
+float Plan<T>::attention_scale() const {
+  return 1.f / std::sqrt(static_cast<float>(config().head_dim));
+}
+
+const std::vector<std::string>& plan_names() {
+  static const std::vector<std::string> names = {"baseline", "fused", "flash"};
+  return names;
+}
+
+template <class T>
+std::unique_ptr<Plan<T>> make_plan(std::string_view name, Stream& stream,
+                                   const PlanSetup<T>& setup) {
+  if (name == "baseline") return std::make_unique<BaselinePlan<T>>(stream, setup);
+  if (name == "fused") return std::make_unique<FusedPlan<T>>(stream, setup);
+  if (name == "flash") return std::make_unique<FlashPlan<T>>(stream, setup);
+  std::string all;
+  for (const std::string& n : plan_names()) all += (all.empty() ? "" : ", ") + n;
+  fail("there is no plan called '" + std::string(name) + "'; the plans are " + all);
+}
+
+template class Plan<float>;
+template class Plan<bf16>;
+template std::unique_ptr<Plan<float>> make_plan(std::string_view, Stream&, const PlanSetup<float>&);
+template std::unique_ptr<Plan<bf16>> make_plan(std::string_view, Stream&, const PlanSetup<bf16>&);
+
+}  // namespace cria

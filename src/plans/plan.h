@@ -1,0 +1,177 @@
+// A plan: a way to run the model's step as launches. The ends of the model (embedding, head, loss)
+// are the same in every plan; what differs is how a block's stages are grouped into kernels, which
+// block_forward and block_backward of each plan spell out. Nothing is allocated inside a step.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/tensor.h"
+#include "kernels/list.h"
+#include "model/weights.h"
+#include "plans/products.h"
+#include "runtime/arena.h"
+
+namespace cria {
+
+// A batch of B sequences of T tokens in device memory; see train/batch.h.
+struct Batch {
+  Tensor<const int32_t> tokens;   // [R], R = B T
+  Tensor<const int32_t> targets;  // [R]
+  // The tokens' positions by token, as EmbeddingBackward wants them.
+  Tensor<const int32_t> order;   // [R]
+  Tensor<const int32_t> starts;  // [R + 1]
+  Tensor<const int32_t> ids;     // [R]
+};
+
+struct RopeTables {
+  Tensor<const float> cos, sin;  // [S, K/2]
+};
+
+template <class T>
+struct PlanSetup {
+  ModelConfig config;
+  int batch;  // B
+  int seq;    // T
+  Weights<const T> weights;
+  Weights<T> gradients;
+  RopeTables rope;
+  Precision precision = Precision::full;  // of f32 products
+  bool recompute = false;                 // keep less for the backward pass, compute it again
+};
+
+// A tensor as a plan has just made it, by a name that all plans share.
+struct Made {
+  std::string name;
+  DType dtype;
+  const void* data;  // on the plan's device
+  int rows, cols;
+  int64_t ld;
+};
+
+template <class T>
+class Plan {
+ public:
+  Plan(Stream& stream, const PlanSetup<T>& setup);
+  virtual ~Plan() = default;
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  // Takes the memory of activations: once to count, once for real (see runtime/arena.h). A plan's
+  // own tensors come after those of this class.
+  virtual void place(Arena& arena);
+
+  // Embedding to loss. With `gradient`, the logits become their gradient, divided by the number of
+  // tokens; without it they stay.
+  void forward(const Batch& batch, bool gradient = true);
+  // The gradient of every weight, written (not added) to setup.gradients.
+  void backward(const Batch& batch);
+
+  Tensor<const float> losses() const { return losses_; }  // [R]
+  Tensor<const T> logits() const { return logits_; }      // [R, V]
+
+  // Launches of one block, counted by the stream's recorder in the last step.
+  struct BlockLaunches {
+    int64_t forward = 0, backward = 0;
+  };
+  BlockLaunches block_launches() const { return block_launches_; }
+
+  // Called with each tensor a block or the ends have made, while the stream is idle.
+  using Watch = std::function<void(const Made&)>;
+  void set_watch(Watch watch) { watch_ = std::move(watch); }
+
+ protected:
+  // From x(i) and its norm n(i) to x(i + 1) and n(i + 1).
+  virtual void block_forward(int layer) = 0;
+  // d_, the gradient of x(i + 1), becomes that of x(i).
+  virtual void block_backward(int layer) = 0;
+
+  // The residual stream before block i, and its norm with the statistics; i = layers is the end.
+  Tensor<T> x(int i) const { return x_[i]; }
+  Tensor<T> n(int i) const { return n_[i]; }
+  Tensor<float> r(int i) const { return r_[i]; }
+  Tensor<const T> norm_weight(int i) const;
+  Tensor<T> norm_gradient(int i) const;
+
+  // Stages that plans share.
+  void norm(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<float> r);
+  void input_norm(int i) { norm(x(i), norm_weight(i), n(i), r(i)); }
+  // dx = the norm's backward of dy [+ add], and the gradient of its weight.
+  void norm_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const float> r,
+                     Tensor<const T> dy, Tensor<const T> add, Tensor<T> dx, Tensor<T> dw);
+  void rope(Tensor<const T> heads, Tensor<T> to);
+  void rope_backward(Tensor<const T> heads, Tensor<T> to);
+  void linear(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<const T> addend = {}) {
+    cria::linear(stream_, setup_.precision, x, w, y, addend);
+  }
+  // Both gradients of a linear layer.
+  void linear_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const T> dy, Tensor<T> dx,
+                       Tensor<T> dw);
+  // A product for each group of heads.
+  void multiply_heads(Transposed transposed, Tensor<const T> a, Tensor<const T> b, Tensor<T> c) {
+    multiply(stream_, setup_.precision, transposed, a, b, c);
+  }
+
+  // Heads of width K inside rows of `ld` elements: [B, T, heads, K].
+  template <class E>
+  Tensor<E> heads_in_rows(E* data, int heads, int64_t ld) const {
+    return heads_of(data, setup_.batch, setup_.seq, heads, config().head_dim, ld);
+  }
+  // Heads apart: [B, heads, T, K].
+  template <class E>
+  Tensor<E> heads_apart(E* data, int heads) const {
+    return batch_of(data, setup_.batch * heads, setup_.seq, config().head_dim);
+  }
+
+  // The matrices of a group's heads, one above the other: [B G] of [H/G T, cols].
+  Tensor<T> by_group(Tensor<T> apart) const {
+    const int per_group = config().heads / config().kv_heads;
+    return batch_of(apart.data, apart.batch / per_group, per_group * apart.rows, apart.cols);
+  }
+
+  // Tells whoever watches about a tensor of block `layer`, or of the ends.
+  void made(int layer, const char* what, Tensor<const T> t);
+  void made(const std::string& name, Tensor<const T> t);
+
+  // Whether n(i) stays until the backward pass; else they share memory, but for the last.
+  virtual bool keeps_norms() const { return true; }
+
+  const ModelConfig& config() const { return setup_.config; }
+  int rows() const { return setup_.batch * setup_.seq; }
+  Tensor<T> take(Arena& arena, int cols) const {
+    return matrix_of(arena.take<T>(int64_t{rows()} * cols), rows(), cols);
+  }
+  kernels::DotPrecision dot_precision() const {
+    return setup_.precision == Precision::tf32 ? kernels::DotPrecision::kTf32
+                                               : kernels::DotPrecision::kFp32;
+  }
+  float attention_scale() const;
+  float norm_eps() const { return static_cast<float>(config().norm_eps); }
+
+  Stream& stream_;
+  const PlanSetup<T> setup_;
+  Tensor<T> d_;             // [R, D], the gradient of the residual stream
+  Tensor<T> dn_;            // [R, D], the gradient of a norm's result
+  Tensor<float> partials_;  // of norm weights' gradients
+
+ private:
+  std::vector<Tensor<T>> x_, n_;
+  std::vector<Tensor<float>> r_;
+  Tensor<T> logits_;
+  Tensor<float> losses_;
+  BlockLaunches block_launches_;
+  Watch watch_;
+};
+
+// The names of the plans, slowest first.
+const std::vector<std::string>& plan_names();
+
+// The plan of this name; an Error that lists the names when there is none.
+template <class T>
+std::unique_ptr<Plan<T>> make_plan(std::string_view name, Stream& stream,
+                                   const PlanSetup<T>& setup);
+
+}  // namespace cria

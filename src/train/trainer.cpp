@@ -1,0 +1,339 @@
+#include "train/trainer.h"
+
+#include <cmath>
+#include <vector>
+
+#include "base/format.h"
+#include "kernels/adamw.h"
+#include "kernels/launch.h"
+#include "kernels/reduction.h"
+#include "kernels/rope.h"
+#include "runtime/event.h"
+#include "runtime/graph.h"
+#include "runtime/recorder.h"
+#include "train/device_batch.h"
+
+namespace cria {
+
+Trainer::Trainer(const TrainerOptions& options)
+    : options_(options), map_(options.model), stream_(options.device) {}
+
+void Trainer::initialise(uint64_t seed) {
+  std::vector<float> values(map_.size());
+  write(State::m, values);
+  write(State::v, values);
+  init_weights(map_, seed, values);
+  write(State::weights, values);
+  steps_ = 0;
+}
+
+namespace {
+
+RopeTables upload_rope(const ModelConfig& config, int positions, Buffer& buffer) {
+  const int half = config.head_dim / 2;
+  const size_t count = size_t(positions) * half;
+  std::vector<float> tables(2 * count);
+  kernels::fill_rope_tables(rope_frequencies(config), positions, tables.data(),
+                            tables.data() + count);
+  buffer = Buffer(buffer.device(), tables.size() * sizeof(float));
+  buffer.copy_from_host(tables.data(), buffer.bytes());
+  const float* cos = buffer.as<float>();
+  return {matrix_of(cos, positions, half), matrix_of(cos + count, positions, half)};
+}
+
+int shares_of(Device device) { return kernels::sum_partials(core_count(device)); }
+
+// T is the type that activations, gradients and products have; weights and moments are f32.
+template <class T>
+class TrainerOf final : public Trainer {
+ public:
+  explicit TrainerOf(const TrainerOptions& options);
+
+  void step(std::span<const HostBatch> batches, float learning_rate) override;
+  double loss() override;
+  double gradient_norm() override;
+  StepTimes times() override;
+  double evaluate(const HostBatch& batch) override;
+  void watch(const HostBatch& batch, const Watch& watch) override;
+  Counts count_step(std::span<const HostBatch> batches, float learning_rate) override;
+  TrainerMemory memory() const override;
+  void read(State which, std::span<float> out) override;
+  void write(State which, std::span<const float> values) override;
+
+ private:
+  static constexpr bool kCopies = !std::is_same_v<T, float>;
+  int elements() const { return static_cast<int>(map_.size()); }
+  bool accumulates() const { return options_.accumulate > 1; }
+  Buffer& buffer_of(State which);
+
+  void set_hyper(float learning_rate);
+  void run_batch();  // forward, backward, and the sum of gradients when there are several batches
+  void run_optimizer();
+  void sum_losses();
+  void replay(std::optional<Graph>& graph, const std::function<void()>& launches);
+
+  Buffer weights_, m_, v_;  // f32
+  Buffer copy_;             // weights as T, where that is not f32
+  Buffer gradients_;        // T
+  Buffer sum_;              // f32, of several batches' gradients
+  Arena scalars_;
+  Buffer rope_;
+  DeviceBatch batch_;
+  Arena activations_;
+  std::unique_ptr<Plan<T>> plan_;
+  Tensor<float> hyper_, loss_, losses_sum_, norm2_, partials_;
+  std::array<Event, 4> phases_;  // start, after forward, after backward, after the optimizer
+  std::optional<Graph> step_graph_, batch_graph_, optimizer_graph_;
+  bool warm_ = false;      // a step has run
+  bool counting_ = false;  // launches must be seen one by one
+};
+
+template <class T>
+TrainerOf<T>::TrainerOf(const TrainerOptions& o)
+    : Trainer(o),
+      weights_(o.device, map_.size() * sizeof(float)),
+      m_(o.device, weights_.bytes()),
+      v_(o.device, weights_.bytes()),
+      copy_(o.device, kCopies ? map_.size() * sizeof(T) : 0),
+      gradients_(o.device, map_.size() * sizeof(T)),
+      sum_(o.device, o.accumulate > 1 ? weights_.bytes() : 0),
+      scalars_(o.device, 4 * Arena::kAlignment + shares_of(o.device) * sizeof(float)),
+      rope_(o.device, 0),
+      batch_(o.device, o.batch * o.seq, o.model.vocab),
+      activations_(o.device),
+      phases_{Event(o.device), Event(o.device), Event(o.device), Event(o.device)} {
+  // Gaps between weights are zero and stay so: nothing writes their gradients.
+  for (Buffer* b : {&weights_, &m_, &v_, &copy_, &gradients_, &sum_}) b->fill_bytes(0);
+  auto take = [&](int count) { return vector_of(scalars_.take<float>(count), count); };
+  hyper_ = take(kernels::kAdamWHypers);
+  loss_ = take(1), losses_sum_ = take(1), norm2_ = take(1);
+  partials_ = take(shares_of(o.device));
+
+  const T* used = kCopies ? copy_.as<T>() : reinterpret_cast<const T*>(weights_.as<float>());
+  plan_ = make_plan<T>(o.plan, stream_,
+                       {.config = o.model,
+                        .batch = o.batch,
+                        .seq = o.seq,
+                        .weights = view_weights(map_, o.model, used),
+                        .gradients = view_weights(map_, o.model, gradients_.as<T>()),
+                        .rope = upload_rope(o.model, o.seq, rope_),
+                        .precision = o.precision,
+                        .recompute = o.recompute});
+  plan_->place(activations_);
+  activations_.commit();
+  plan_->place(activations_);
+}
+
+template <class T>
+void TrainerOf<T>::set_hyper(float learning_rate) {
+  const AdamWOptions& a = options_.adamw;
+  const double t = double(steps_) + 1;
+  auto correction = [&](float beta) {
+    return static_cast<float>(1 / (1 - std::pow(double(beta), t)));
+  };
+  float values[kernels::kAdamWHypers];
+  values[kernels::kLearningRate] = learning_rate;
+  values[kernels::kBeta1] = a.beta1;
+  values[kernels::kBeta2] = a.beta2;
+  values[kernels::kEpsilon] = a.eps;
+  values[kernels::kCorrection1] = correction(a.beta1);
+  values[kernels::kCorrection2] = correction(a.beta2);
+  values[kernels::kWeightDecay] = a.weight_decay;
+  values[kernels::kMaxNorm] = a.max_norm;
+  stream_.copy(hyper_.data, values, sizeof(values));
+}
+
+template <class T>
+void TrainerOf<T>::sum_losses() {
+  const Tensor<const float> losses = plan_->losses();
+  launch(stream_,
+         kernels::SumArgs<float>{
+             .x = vector_of(losses.data, losses.rows), .partials = partials_, .out = loss_});
+}
+
+template <class T>
+void TrainerOf<T>::run_batch() {
+  phases_[0].record(stream_);
+  plan_->forward(batch_.view());
+  sum_losses();
+  phases_[1].record(stream_);
+  plan_->backward(batch_.view());
+  if (accumulates()) {
+    launch(stream_,
+           kernels::AccumulateArgs<T>{.x = vector_of<const T>(gradients_.as<T>(), elements()),
+                                      .sum = vector_of(sum_.as<float>(), elements())});
+    launch(stream_, kernels::AccumulateArgs<float>{.x = loss_, .sum = losses_sum_});
+  }
+  phases_[2].record(stream_);
+}
+
+template <class T>
+void TrainerOf<T>::run_optimizer() {
+  const int n = elements();
+  const auto gradients = vector_of<const T>(gradients_.as<T>(), n);
+  const auto sum =
+      accumulates() ? vector_of<const float>(sum_.as<float>(), n) : Tensor<const float>{};
+  if (accumulates())
+    launch(stream_, kernels::SumSquaresArgs<float>{.x = sum, .partials = partials_, .out = norm2_});
+  else
+    launch(stream_,
+           kernels::SumSquaresArgs<T>{.x = gradients, .partials = partials_, .out = norm2_});
+  launch(stream_,
+         kernels::AdamWArgs<T>{.weights = vector_of(weights_.as<float>(), n),
+                               .m = vector_of(m_.as<float>(), n),
+                               .v = vector_of(v_.as<float>(), n),
+                               .grad = gradients,
+                               .sum = sum,
+                               .copy = kCopies ? vector_of(copy_.as<T>(), n) : Tensor<T>{},
+                               .hyper = hyper_,
+                               .norm2 = norm2_,
+                               .decayed = map_.matrices(),
+                               .grad_scale = 1.f / static_cast<float>(options_.accumulate)});
+  phases_[3].record(stream_);
+}
+
+// The first time the launches run as they are: setting up may not be captured.
+template <class T>
+void TrainerOf<T>::replay(std::optional<Graph>& graph, const std::function<void()>& launches) {
+  if (!options_.graph || options_.device.backend == Backend::cpu || !warm_ || counting_) {
+    launches();
+    return;
+  }
+  if (!graph) graph = Graph::capture(stream_, launches);
+  graph->replay(stream_);
+}
+
+template <class T>
+void TrainerOf<T>::step(std::span<const HostBatch> batches, float learning_rate) {
+  if (std::ssize(batches) != options_.accumulate)
+    fail_f("a step takes {} batches, not {}", options_.accumulate, batches.size());
+  set_hyper(learning_rate);
+  if (!accumulates()) {
+    batch_.upload(stream_, batches[0]);
+    replay(step_graph_, [this] { run_batch(), run_optimizer(); });
+  } else {
+    stream_.fill(sum_.as<float>(), 0, sum_.bytes());
+    stream_.fill(losses_sum_.data, 0, sizeof(float));
+    for (const HostBatch& batch : batches) {
+      batch_.upload(stream_, batch);
+      replay(batch_graph_, [this] { run_batch(); });
+    }
+    replay(optimizer_graph_, [this] { run_optimizer(); });
+  }
+  ++steps_;
+  warm_ = true;
+}
+
+template <class T>
+double TrainerOf<T>::loss() {
+  float sum = 0;
+  const Tensor<float>& from = accumulates() ? losses_sum_ : loss_;
+  stream_.copy(&sum, from.data, sizeof(sum));
+  stream_.synchronize();
+  return double(sum) / (double(options_.batch) * options_.seq * options_.accumulate);
+}
+
+template <class T>
+double TrainerOf<T>::gradient_norm() {
+  float squares = 0;
+  stream_.copy(&squares, norm2_.data, sizeof(squares));
+  stream_.synchronize();
+  return std::sqrt(double(squares)) / options_.accumulate;
+}
+
+template <class T>
+StepTimes TrainerOf<T>::times() {
+  auto between = [&](int i) { return elapsed_us(phases_[i], phases_[i + 1]) * 1e-3; };
+  return {between(0) * options_.accumulate, between(1) * options_.accumulate, between(2)};
+}
+
+template <class T>
+double TrainerOf<T>::evaluate(const HostBatch& batch) {
+  batch_.upload(stream_, batch);
+  plan_->forward(batch_.view(), false);
+  sum_losses();
+  float sum = 0;
+  stream_.copy(&sum, loss_.data, sizeof(sum));
+  stream_.synchronize();
+  return double(sum) / (double(options_.batch) * options_.seq);
+}
+
+template <class T>
+void TrainerOf<T>::watch(const HostBatch& batch, const Watch& watch) {
+  batch_.upload(stream_, batch);
+  plan_->set_watch(watch);
+  plan_->forward(batch_.view());
+  plan_->backward(batch_.view());
+  plan_->set_watch({});
+  stream_.synchronize();
+  for (const WeightEntry& e : map_.entries())
+    watch({"gradient of " + e.name, dtype_of<T>, gradients_.as<T>() + e.offset, e.rows, e.cols,
+           e.cols});
+}
+
+template <class T>
+Trainer::Counts TrainerOf<T>::count_step(std::span<const HostBatch> batches, float learning_rate) {
+  Recorder recorder(Recorder::Mode::count);
+  stream_.set_recorder(&recorder);
+  counting_ = true;
+  step(batches, learning_rate);
+  counting_ = false;
+  stream_.set_recorder(nullptr);
+  const auto block = plan_->block_launches();
+  return {recorder.launches(), block.forward, block.backward, recorder.total_cost()};
+}
+
+template <class T>
+TrainerMemory TrainerOf<T>::memory() const {
+  return {.weights = int64_t(weights_.bytes() + copy_.bytes()),
+          .gradients = int64_t(gradients_.bytes() + sum_.bytes()),
+          .optimizer = int64_t(m_.bytes() + v_.bytes()),
+          .activations = int64_t(activations_.capacity_bytes()),
+          .workspace = int64_t(stream_.workspace_bytes())};
+}
+
+template <class T>
+Buffer& TrainerOf<T>::buffer_of(State which) {
+  switch (which) {
+    case State::weights:
+      return weights_;
+    case State::m:
+      return m_;
+    case State::v:
+      return v_;
+  }
+  fail("there is no such training state");
+}
+
+template <class T>
+void TrainerOf<T>::read(State which, std::span<float> out) {
+  buffer_of(which).copy_to_host(out.data(), out.size_bytes());
+}
+
+template <class T>
+void TrainerOf<T>::write(State which, std::span<const float> values) {
+  buffer_of(which).copy_from_host(values.data(), values.size_bytes());
+  if (kCopies && which == State::weights) {
+    std::vector<T> rounded(values.size());
+    for (size_t i = 0; i < values.size(); ++i) rounded[i] = from_float<T>(values[i]);
+    copy_.copy_from_host(rounded.data(), rounded.size() * sizeof(T));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Trainer> make_trainer(const TrainerOptions& options) {
+  if (options.batch < 1 || options.seq < 1 || options.accumulate < 1)
+    fail_f("batch {}, seq {} and accumulate {} must be 1 or more", options.batch, options.seq,
+           options.accumulate);
+  switch (options.dtype) {
+    case DType::f32:
+      return std::make_unique<TrainerOf<float>>(options);
+    case DType::bf16:
+      return std::make_unique<TrainerOf<bf16>>(options);
+    default:
+      fail_f("cria trains in f32 or bf16, not {}", name_of(options.dtype));
+  }
+}
+
+}  // namespace cria

@@ -1,0 +1,117 @@
+// Trainer: a model's weights, their gradients and moments, a plan, and the training step. On CUDA
+// the whole step is captured once and replayed as a graph. The same seed and batches give the same
+// bits.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "model/weights.h"
+#include "plans/plan.h"
+#include "runtime/device.h"
+
+namespace cria {
+
+struct AdamWOptions {
+  float beta1 = 0.9f;
+  float beta2 = 0.95f;
+  float eps = 1e-8f;
+  float weight_decay = 0.1f;  // of matrices, the embedding included
+  float max_norm = 1;         // of all gradients together; 0 does not clip
+};
+
+struct TrainerOptions {
+  ModelConfig model;
+  std::string plan = "flash";
+  Device device = kCpu;
+  DType dtype = DType::f32;               // of activations, gradients and products: f32 or bf16
+  Precision precision = Precision::full;  // of f32 products
+  int batch = 1;
+  int seq = 1;
+  int accumulate = 1;      // batches per step
+  bool recompute = false;  // see PlanSetup
+  bool graph = true;       // replay the step as a graph, on CUDA
+  AdamWOptions adamw = {};
+};
+
+// B sequences of T tokens and what follows each token, in host memory.
+struct HostBatch {
+  std::span<const int32_t> tokens;   // [B T]
+  std::span<const int32_t> targets;  // [B T]
+};
+
+struct StepTimes {
+  double forward_ms = 0, backward_ms = 0, optimizer_ms = 0;
+
+  double total_ms() const { return forward_ms + backward_ms + optimizer_ms; }
+};
+
+struct TrainerMemory {
+  int64_t weights = 0;  // bytes: f32 weights and their copy in the compute type
+  int64_t gradients = 0;
+  int64_t optimizer = 0;    // moments
+  int64_t activations = 0;  // and temporaries
+  int64_t workspace = 0;    // of library products
+
+  int64_t total() const { return weights + gradients + optimizer + activations + workspace; }
+};
+
+class Trainer {
+ public:
+  virtual ~Trainer() = default;
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  const TrainerOptions& options() const { return options_; }
+  const WeightMap& map() const { return map_; }
+  Stream& stream() { return stream_; }
+  int64_t steps() const { return steps_; }
+
+  // One optimizer step on options().accumulate batches. It returns when the work is in the stream.
+  virtual void step(std::span<const HostBatch> batches, float learning_rate) = 0;
+
+  // Of the last step; these wait for it.
+  virtual double loss() = 0;           // mean over its tokens, before the update
+  virtual double gradient_norm() = 0;  // before clipping
+  virtual StepTimes times() = 0;
+
+  // The mean loss of a batch, nothing learned.
+  virtual double evaluate(const HostBatch& batch) = 0;
+
+  // Runs the plan on a batch without the optimizer; `watch` sees every tensor, then every gradient.
+  using Watch = std::function<void(const Made&)>;
+  virtual void watch(const HostBatch& batch, const Watch& watch) = 0;
+
+  // A step outside the graph, with its launches and those of one block counted.
+  struct Counts {
+    int64_t step = 0, block_forward = 0, block_backward = 0;
+    Cost cost;
+  };
+  virtual Counts count_step(std::span<const HostBatch> batches, float learning_rate) = 0;
+
+  virtual TrainerMemory memory() const = 0;
+
+  // The training state in host memory, flat arrays of map().size() elements.
+  enum class State { weights, m, v };
+  virtual void read(State which, std::span<float> out) = 0;
+  virtual void write(State which, std::span<const float> values) = 0;
+  void set_steps(int64_t steps) { steps_ = steps; }  // when resuming: Adam's bias correction counts
+
+  // Weights from the seed, moments zero.
+  void initialise(uint64_t seed);
+
+ protected:
+  explicit Trainer(const TrainerOptions& options);
+
+  const TrainerOptions options_;
+  const WeightMap map_;
+  Stream stream_;
+  int64_t steps_ = 0;
+};
+
+std::unique_ptr<Trainer> make_trainer(const TrainerOptions& options);
+
+}  // namespace cria

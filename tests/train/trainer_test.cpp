@@ -1,0 +1,190 @@
+// Training as a whole: determinism, accumulation, plans against each other, and how memory grows.
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/rng.h"
+#include "runtime/on_device.h"
+#include "train/diff.h"
+
+namespace cria::test {
+namespace {
+
+struct RandomBatch {
+  std::vector<int32_t> tokens, targets;
+  RandomBatch(const TrainerOptions& o, uint64_t seed) {
+    Rng rng(seed);
+    for (int i = 0; i < o.batch * o.seq; ++i) {
+      tokens.push_back(static_cast<int32_t>(rng.below(o.model.vocab)));
+      targets.push_back(static_cast<int32_t>(rng.below(o.model.vocab)));
+    }
+  }
+  HostBatch view() const { return {tokens, targets}; }
+};
+
+TrainerOptions debug_options(Device device, const std::string& plan = "flash") {
+  const Preset& preset = find_preset("debug");
+  return {.model = preset.model,
+          .plan = plan,
+          .device = device,
+          .batch = preset.batch,
+          .seq = preset.seq};
+}
+
+std::vector<double> losses(const TrainerOptions& options, int steps) {
+  auto trainer = make_trainer(options);
+  trainer->initialise(1);
+  std::vector<double> out;
+  for (int i = 0; i < steps; ++i) {
+    std::vector<RandomBatch> batches;
+    std::vector<HostBatch> views;
+    for (int j = 0; j < options.accumulate; ++j)
+      batches.emplace_back(options, i * options.accumulate + j);
+    for (const RandomBatch& b : batches) views.push_back(b.view());
+    trainer->step(views, 1e-3f);
+    out.push_back(trainer->loss());
+  }
+  return out;
+}
+
+class TrainerTest : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Backends, TrainerTest, every_backend(), backend_name);
+
+TEST_P(TrainerTest, BeginsAtTheLogarithmOfTheVocabulary) {
+  const TrainerOptions o = debug_options(device());
+  EXPECT_NEAR(losses(o, 1)[0], std::log(o.model.vocab), 0.1);
+}
+
+TEST_P(TrainerTest, TheSameSeedGivesTheSameBits) {
+  for (const std::string& plan : plan_names())
+    for (const int accumulate : {1, 3}) {
+      TrainerOptions o = debug_options(device(), plan);
+      o.accumulate = accumulate;
+      EXPECT_EQ(losses(o, 4), losses(o, 4)) << plan;
+    }
+}
+
+TEST_P(TrainerTest, AGraphGivesTheSameBits) {
+  for (const int accumulate : {1, 2}) {
+    TrainerOptions o = debug_options(device());
+    o.accumulate = accumulate;
+    const auto with = losses(o, 5);
+    o.graph = false;
+    EXPECT_EQ(with, losses(o, 5));
+  }
+}
+
+TEST_P(TrainerTest, RecomputingGivesTheSameBits) {
+  TrainerOptions o = debug_options(device());
+  const auto kept = losses(o, 3);
+  o.recompute = true;
+  EXPECT_EQ(kept, losses(o, 3));
+}
+
+// Two batches of 1 are a batch of 2.
+TEST_P(TrainerTest, AccumulationIsALargerBatch) {
+  TrainerOptions whole = debug_options(device()), parts = whole;
+  parts.batch = 1, parts.accumulate = 2;
+  const RandomBatch batch(whole, 5);
+  auto a = make_trainer(whole), b = make_trainer(parts);
+  a->initialise(1), b->initialise(1);
+  for (int step = 0; step < 3; ++step) {
+    const HostBatch both = batch.view();
+    const size_t half = both.tokens.size() / 2;
+    const HostBatch halves[] = {{both.tokens.first(half), both.targets.first(half)},
+                                {both.tokens.subspan(half), both.targets.subspan(half)}};
+    a->step({&both, 1}, 1e-3f);
+    b->step(halves, 1e-3f);
+    EXPECT_NEAR(a->loss(), b->loss(), 1e-5) << step;
+    EXPECT_NEAR(a->gradient_norm(), b->gradient_norm(), 1e-4 * a->gradient_norm()) << step;
+  }
+}
+
+TEST_P(TrainerTest, LearnsABatchByHeart) {
+  TrainerOptions o = debug_options(device());
+  o.adamw.weight_decay = 0;
+  auto trainer = make_trainer(o);
+  trainer->initialise(1);
+  const RandomBatch batch(o, 3);
+  const HostBatch view = batch.view();
+  for (int i = 0; i < 150; ++i) trainer->step({&view, 1}, 3e-3f);
+  EXPECT_LT(trainer->loss(), 0.5);
+}
+
+TEST_P(TrainerTest, PlansAgreeTensorByTensor) {
+  const TrainerOptions o = debug_options(device());
+  const RandomBatch batch(o, 9);
+  for (const std::string plan : {"fused", "flash"}) {
+    const auto differences = diff_plans(o, plan, "baseline", 1, batch.view());
+    int gradients = 0;
+    for (const TensorDifference& d : differences) {
+      EXPECT_LE(d.relative, d.bound) << plan << ": " << d.name;
+      EXPECT_GT(d.norm, 0) << plan << ": " << d.name;
+      gradients += d.name.starts_with("gradient of ");
+    }
+    EXPECT_EQ(gradients, 2 + 9 * o.model.layers);
+    EXPECT_GT(std::ssize(differences), gradients + 12 * o.model.layers);
+  }
+}
+
+TEST_P(TrainerTest, LaterPlansLaunchLess) {
+  Trainer::Counts previous{
+      .step = INT64_MAX, .block_forward = INT64_MAX, .block_backward = INT64_MAX, .cost = {}};
+  for (const std::string& plan : plan_names()) {
+    const TrainerOptions o = debug_options(device(), plan);
+    auto trainer = make_trainer(o);
+    trainer->initialise(1);
+    const RandomBatch batch(o, 1);
+    const HostBatch view = batch.view();
+    const auto counts = trainer->count_step({&view, 1}, 1e-3f);
+    EXPECT_LT(counts.block_forward, previous.block_forward) << plan;
+    EXPECT_LT(counts.block_backward, previous.block_backward) << plan;
+    EXPECT_LT(counts.step, previous.step) << plan;
+    EXPECT_GT(counts.cost.flops, 0);
+    previous = counts;
+  }
+}
+
+int64_t activation_bytes(const std::string& plan, int layers, int batch, int seq,
+                         bool recompute = false) {
+  TrainerOptions o = debug_options(kCpu, plan);
+  o.model.layers = layers, o.batch = batch, o.seq = seq, o.recompute = recompute;
+  return make_trainer(o)->memory().activations;
+}
+
+// Bytes grow as they should: linear in batch and layers, and for flash in the sequence's length.
+TEST(TrainerMemory, GrowsLinearly) {
+  for (const std::string& plan : plan_names()) {
+    const auto batch = [&](int b) { return activation_bytes(plan, 2, b, 32); };
+    EXPECT_NEAR(double(batch(8) - batch(4)), 2.0 * double(batch(4) - batch(2)),
+                0.02 * double(batch(8)));
+    const auto layers = [&](int l) { return activation_bytes(plan, l, 2, 32); };
+    EXPECT_EQ(layers(4) - layers(3), layers(3) - layers(2));
+  }
+  const auto flash = [&](int seq) { return double(activation_bytes("flash", 2, 2, seq)); };
+  EXPECT_NEAR(flash(512) - flash(256), 2 * (flash(256) - flash(128)), 0.01 * flash(512));
+  const auto fused = [&](int seq) { return double(activation_bytes("fused", 2, 2, seq)); };
+  EXPECT_GT(fused(512) - fused(256),
+            2.5 * (fused(256) - fused(128)));  // scores grow with its square
+  EXPECT_LT(activation_bytes("flash", 8, 2, 64, true), activation_bytes("flash", 8, 2, 64));
+}
+
+TEST(Trainer, RefusesWhatCannotBe) {
+  TrainerOptions o = debug_options(kCpu);
+  o.plan = "fastest";
+  expect_error([&] { make_trainer(o); }, "baseline, fused, flash");
+  o = debug_options(kCpu);
+  o.dtype = DType::i32;
+  expect_error([&] { make_trainer(o); }, "f32 or bf16");
+  o = debug_options(kCpu);
+  auto trainer = make_trainer(o);
+  RandomBatch batch(o, 1);
+  batch.tokens[3] = o.model.vocab;
+  const HostBatch view = batch.view();
+  expect_error([&] { trainer->step({&view, 1}, 1e-3f); }, "outside the model's vocabulary");
+}
+
+}  // namespace
+}  // namespace cria::test
