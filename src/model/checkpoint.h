@@ -13,21 +13,8 @@
 #include "model/config.h"
 #include "model/safetensors.h"
 #include "model/tokenizer.h"
-#include "model/weights.h"
 
 namespace cria {
-
-// The weights of a flat array under their names. A matrix has shape [rows, cols], a norm [cols].
-template <class T>
-std::vector<NamedTensor<T>> weight_tensors(const WeightMap& map, T* data, std::string prefix = "") {
-  std::vector<NamedTensor<T>> out;
-  for (const WeightEntry& e : map.entries()) {
-    std::vector<int64_t> shape = {e.rows, e.cols};
-    if (e.rows == 1) shape.erase(shape.begin());
-    out.push_back({prefix + e.name, std::move(shape), data + e.offset});
-  }
-  return out;
-}
 
 struct ModelFiles {
   ModelConfig config;
