@@ -16,5 +16,10 @@ void add_devices_command(CLI::App& program, Invocation& invocation);
 void add_bench_command(CLI::App& program, Invocation& invocation);
 void add_inspect_command(CLI::App& program, Invocation& invocation);
 void add_tune_command(CLI::App& program, Invocation& invocation);
+void add_train_command(CLI::App& program, Invocation& invocation);
+void add_generate_command(CLI::App& program, Invocation& invocation);
+void add_logits_command(CLI::App& program, Invocation& invocation);
+void add_compare_command(CLI::App& program, Invocation& invocation);
+void add_diff_command(CLI::App& program, Invocation& invocation);
 
 }  // namespace cria

@@ -26,6 +26,8 @@ int run(int argc, char** argv) {
   program.set_version_flag("--version", "cria " CRIA_VERSION);
   program.require_subcommand(0, 1);
   program.get_formatter()->column_width(26);
+  add_compare_command(program, invocation);
+  add_diff_command(program, invocation);
   add_devices_command(program, invocation);
   add_bench_command(program, invocation);
   add_inspect_command(program, invocation);

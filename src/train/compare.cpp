@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/table.h"
 #include "runtime/event.h"
@@ -39,7 +40,7 @@ PlanFigures run_plan(const CompareOptions& options, const std::string& plan,
     }
     progress(plan, step, options.steps + 2);
     if (step == 0) {
-      out.counts = trainer->count_step(micro, options.learning_rate);
+      out.record = trainer->record_step(micro, options.learning_rate, Recorder::Mode::count);
       out.losses.push_back(trainer->loss());
       continue;
     }
@@ -63,6 +64,8 @@ PlanFigures run_plan(const CompareOptions& options, const std::string& plan,
     out.tokens_per_s = out.samples_per_s * how.seq;
   }
   out.memory = trainer->memory();
+  if (options.time_launches)
+    out.record = trainer->record_step(micro, options.learning_rate, Recorder::Mode::time);
   return out;
 }
 
@@ -102,9 +105,41 @@ std::string to_table(const std::vector<PlanFigures>& figures) {
          fmt::format("{:.3f}", f.times.optimizer_ms), fmt::format("{:.1f}", f.samples_per_s),
          fmt::format("{:.0f}", f.tokens_per_s),
          fmt::format("{:.0f}", double(f.memory.total()) / (1 << 20)),
-         fmt::format("{} + {}", f.counts.block_forward, f.counts.block_backward),
-         fmt::format("{}", f.counts.step), fmt::format("{:.2f}", f.counts.cost.bytes() * 1e-9),
+         fmt::format("{} + {}", f.record.block_forward, f.record.block_backward),
+         fmt::format("{}", f.record.count()), fmt::format("{:.2f}", f.record.cost().bytes() * 1e-9),
          fmt::format("{:.2f}x", f.speedup)});
+  return table.to_string();
+}
+
+std::string to_kernel_table(const PlanFigures& figures) {
+  struct Sum {
+    int count = 0;
+    double us = 0;
+    Cost cost;
+  };
+  std::map<std::pair<std::string, std::string>, Sum> sums;
+  double total = 0;
+  for (const LaunchRecord& l : figures.record.launches) {
+    Sum& sum = sums[{l.name, l.config}];
+    sum.count += l.launches, sum.us += l.time_us, sum.cost += l.cost;
+    total += l.time_us;
+  }
+  std::vector<std::pair<std::pair<std::string, std::string>, Sum>> rows(sums.begin(), sums.end());
+  std::ranges::stable_sort(rows, [](auto& a, auto& b) { return a.second.us > b.second.us; });
+  Table table({{"kernel", Table::Align::left},
+               {"configuration", Table::Align::left},
+               {"launches"},
+               {"us"},
+               {"us each"},
+               {"share [%]"},
+               {"GB/s"},
+               {"TFLOP/s"}});
+  for (const auto& [name, sum] : rows)
+    table.add_row({name.first, name.second, fmt::format("{}", sum.count),
+                   fmt::format("{:.0f}", sum.us), fmt::format("{:.2f}", sum.us / sum.count),
+                   fmt::format("{:.1f}", 100 * sum.us / total),
+                   fmt::format("{:.0f}", sum.cost.bytes() / sum.us * 1e-3),
+                   fmt::format("{:.1f}", sum.cost.flops / sum.us * 1e-6)});
   return table.to_string();
 }
 
@@ -128,10 +163,10 @@ Json to_json(const std::vector<PlanFigures>& figures) {
                      {"workspace", f.memory.workspace},
                      {"total", f.memory.total()}}},
                    {"launches_per_block",
-                    {{"forward", f.counts.block_forward}, {"backward", f.counts.block_backward}}},
-                   {"launches_per_step", f.counts.step},
-                   {"bytes_moved", f.counts.cost.bytes()},
-                   {"flops", f.counts.cost.flops},
+                    {{"forward", f.record.block_forward}, {"backward", f.record.block_backward}}},
+                   {"launches_per_step", f.record.count()},
+                   {"bytes_moved", f.record.cost().bytes()},
+                   {"flops", f.record.cost().flops},
                    {"speedup", f.speedup}});
   return out;
 }

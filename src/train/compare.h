@@ -17,6 +17,7 @@ struct CompareOptions {
   int steps = 10;                  // timed; one more before them is not
   float learning_rate = 3e-4f;
   uint64_t seed = 0;
+  bool time_launches = false;  // time each launch of one more step, for to_kernel_table
   const std::atomic<bool>* stop = nullptr;  // ends after the step in progress
 };
 
@@ -28,8 +29,8 @@ struct PlanFigures {
   StepTimes times = {};             // medians
   double samples_per_s = 0, tokens_per_s = 0;
   TrainerMemory memory = {};
-  Trainer::Counts counts = {};
-  double speedup = 1;  // over the first plan
+  StepRecord record = {};  // of a step outside the graph, timed if CompareOptions::time_launches
+  double speedup = 1;      // over the first plan
 };
 
 // Batches by step, the same for each plan; tokens and targets have B T elements.
@@ -43,6 +44,9 @@ std::vector<PlanFigures> compare_plans(const CompareOptions& options, const Batc
                                        const CompareProgress& progress);
 
 std::string to_table(const std::vector<PlanFigures>& figures);
+// Where a plan's step goes, by kernel and configuration, most time first.
+std::string to_kernel_table(const PlanFigures& figures);
+
 Json to_json(const std::vector<PlanFigures>& figures);
 
 }  // namespace cria

@@ -55,7 +55,8 @@ class TrainerOf final : public Trainer {
   StepTimes times() override;
   double evaluate(const HostBatch& batch) override;
   void watch(const HostBatch& batch, const Watch& watch) override;
-  Counts count_step(std::span<const HostBatch> batches, float learning_rate) override;
+  StepRecord record_step(std::span<const HostBatch> batches, float learning_rate,
+                         Recorder::Mode mode) override;
   TrainerMemory memory() const override;
   void read(State which, std::span<float> out) override;
   void write(State which, std::span<const float> values) override;
@@ -84,8 +85,8 @@ class TrainerOf final : public Trainer {
   Tensor<float> hyper_, loss_, losses_sum_, norm2_, partials_;
   std::array<Event, 4> phases_;  // start, after forward, after backward, after the optimizer
   std::optional<Graph> step_graph_, batch_graph_, optimizer_graph_;
-  bool warm_ = false;      // a step has run
-  bool counting_ = false;  // launches must be seen one by one
+  bool warm_ = false;       // a step has run
+  bool recording_ = false;  // launches must be seen one by one
 };
 
 template <class T>
@@ -195,7 +196,7 @@ void TrainerOf<T>::run_optimizer() {
 // The first time the launches run as they are: setting up may not be captured.
 template <class T>
 void TrainerOf<T>::replay(std::optional<Graph>& graph, const std::function<void()>& launches) {
-  if (!options_.graph || options_.device.backend == Backend::cpu || !warm_ || counting_) {
+  if (!options_.graph || options_.device.backend == Backend::cpu || !warm_ || recording_) {
     launches();
     return;
   }
@@ -272,15 +273,16 @@ void TrainerOf<T>::watch(const HostBatch& batch, const Watch& watch) {
 }
 
 template <class T>
-Trainer::Counts TrainerOf<T>::count_step(std::span<const HostBatch> batches, float learning_rate) {
-  Recorder recorder(Recorder::Mode::count);
+StepRecord TrainerOf<T>::record_step(std::span<const HostBatch> batches, float learning_rate,
+                                     Recorder::Mode mode) {
+  Recorder recorder(mode);
   stream_.set_recorder(&recorder);
-  counting_ = true;
+  recording_ = true;
   step(batches, learning_rate);
-  counting_ = false;
+  recording_ = false;
   stream_.set_recorder(nullptr);
   const auto block = plan_->block_launches();
-  return {recorder.launches(), block.forward, block.backward, recorder.total_cost()};
+  return {recorder.records(), block.forward, block.backward};
 }
 
 template <class T>

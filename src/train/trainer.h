@@ -12,6 +12,7 @@
 #include "model/weights.h"
 #include "plans/plan.h"
 #include "runtime/device.h"
+#include "runtime/recorder.h"
 
 namespace cria {
 
@@ -59,6 +60,23 @@ struct TrainerMemory {
   int64_t total() const { return weights + gradients + optimizer + activations + workspace; }
 };
 
+// What a step launched, in order.
+struct StepRecord {
+  std::vector<LaunchRecord> launches;
+  int64_t block_forward = 0, block_backward = 0;  // launches of one block
+
+  int64_t count() const {
+    int64_t sum = 0;
+    for (const LaunchRecord& l : launches) sum += l.launches;
+    return sum;
+  }
+  Cost cost() const {
+    Cost sum;
+    for (const LaunchRecord& l : launches) sum += l.cost;
+    return sum;
+  }
+};
+
 class Trainer {
  public:
   virtual ~Trainer() = default;
@@ -85,12 +103,9 @@ class Trainer {
   using Watch = std::function<void(const Made&)>;
   virtual void watch(const HostBatch& batch, const Watch& watch) = 0;
 
-  // A step outside the graph, with its launches and those of one block counted.
-  struct Counts {
-    int64_t step = 0, block_forward = 0, block_backward = 0;
-    Cost cost;
-  };
-  virtual Counts count_step(std::span<const HostBatch> batches, float learning_rate) = 0;
+  // A step outside the graph, launch by launch.
+  virtual StepRecord record_step(std::span<const HostBatch> batches, float learning_rate,
+                                 Recorder::Mode mode) = 0;
 
   virtual TrainerMemory memory() const = 0;
 

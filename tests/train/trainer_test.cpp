@@ -130,20 +130,18 @@ TEST_P(TrainerTest, PlansAgreeTensorByTensor) {
 }
 
 TEST_P(TrainerTest, LaterPlansLaunchLess) {
-  Trainer::Counts previous{
-      .step = INT64_MAX, .block_forward = INT64_MAX, .block_backward = INT64_MAX, .cost = {}};
+  int64_t step = INT64_MAX, forward = INT64_MAX, backward = INT64_MAX;
   for (const std::string& plan : plan_names()) {
     const TrainerOptions o = debug_options(device(), plan);
     auto trainer = make_trainer(o);
     trainer->initialise(1);
     const RandomBatch batch(o, 1);
     const HostBatch view = batch.view();
-    const auto counts = trainer->count_step({&view, 1}, 1e-3f);
-    EXPECT_LT(counts.block_forward, previous.block_forward) << plan;
-    EXPECT_LT(counts.block_backward, previous.block_backward) << plan;
-    EXPECT_LT(counts.step, previous.step) << plan;
-    EXPECT_GT(counts.cost.flops, 0);
-    previous = counts;
+    const StepRecord record = trainer->record_step({&view, 1}, 1e-3f, Recorder::Mode::count);
+    EXPECT_LT(record.count(), std::exchange(step, record.count())) << plan;
+    EXPECT_LT(record.block_forward, std::exchange(forward, record.block_forward)) << plan;
+    EXPECT_LT(record.block_backward, std::exchange(backward, record.block_backward)) << plan;
+    EXPECT_GT(record.cost().flops, 0);
   }
 }
 

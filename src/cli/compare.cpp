@@ -1,0 +1,91 @@
+// cria compare: the plans side by side.
+#include "train/compare.h"
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/model_options.h"
+#include "cli/terminal.h"
+#include "lab/bench.h"
+#include "train/data.h"
+
+namespace cria {
+namespace {
+
+struct CompareCommand {
+  ModelOptions model;
+  std::vector<std::string> plans;
+  int steps = 0;  // 0: 5 on the CPU, 50 on CUDA
+  bool kernels = false;
+  std::string json;
+};
+
+int run_compare(const CompareCommand& o, const std::string& command_line) {
+  const TrainerOptions trainer = o.model.trainer();
+  const bool cuda = trainer.device.backend == Backend::cuda;
+  CompareOptions options{.trainer = trainer,
+                         .plans = o.plans.empty() ? plan_names() : o.plans,
+                         .steps = o.steps > 0 ? o.steps : (cuda ? 50 : 5),
+                         .seed = o.model.seed,
+                         .time_launches = o.kernels,
+                         .stop = &interrupted()};
+  const GeneratedData data(trainer.model.vocab, trainer.batch, trainer.seq, o.model.seed);
+  const WeightMap map(trainer.model);
+  fmt::print("{}: {:.1f} M parameters, {} sequences of {} tokens, {} on {} ({})\n", o.model.config,
+             double(map.parameters()) * 1e-6, trainer.batch, trainer.seq,
+             trainer.precision == Precision::tf32 ? "tf32" : name_of(trainer.dtype),
+             name_of(trainer.device), describe(trainer.device).name);
+  Json json = describe_run(trainer.device, command_line);
+  if (!o.json.empty()) write_json(o.json, json);
+  ProgressLine progress;
+  const auto figures = compare_plans(
+      options,
+      [&](int64_t step, std::span<int32_t> tokens, std::span<int32_t> targets) {
+        data.fill_batch(uint64_t(step), Split::train, tokens, targets);
+      },
+      [&](const std::string& plan, int step, int steps) {
+        progress.show(fmt::format("{} {}", plan, progress_bar(step, steps)));
+      });
+  progress.clear();
+  fmt::print("{}\n", to_table(figures));
+  if (o.kernels)
+    for (const PlanFigures& f : figures)
+      fmt::print("\n{}, launch by launch outside the graph:\n{}\n", f.plan, to_kernel_table(f));
+  json["config"] = o.model.config;
+  json["batch"] = trainer.batch;
+  json["seq"] = trainer.seq;
+  json["dtype"] = trainer.precision == Precision::tf32 ? "tf32" : name_of(trainer.dtype);
+  json["plans"] = to_json(figures);
+  if (!o.json.empty()) write_json(o.json, json);
+  return interrupted() ? 130 : 0;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& program, Invocation& invocation) {
+  auto options = std::make_shared<CompareCommand>();
+  CLI::App* command = program.add_subcommand(
+      "compare",
+      "Train under every plan on the same batches: loss, time, memory, launches, traffic");
+  command->add_option("--plans", options->plans, "Which, the yardstick first (default: all)")
+      ->delimiter(',')
+      ->option_text("PLAN,...");
+  add_model_options(*command, options->model);
+  command->add_option("--accumulate", options->model.accumulate, "Batches per step (default: 1)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->option_text("N");
+  command->add_flag("--recompute", options->model.recompute,
+                    "Let plan flash keep less for the backward pass and compute it again");
+  command->add_option("--steps", options->steps, "Timed steps (default: 5 on the CPU, 50 on CUDA)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->option_text("N");
+  command->add_flag("--kernels", options->kernels, "Show where each plan's step goes, by kernel");
+  command->add_option("--json", options->json, "Write all figures to this file")
+      ->option_text("FILE");
+  command->callback([options, &invocation] {
+    invocation.exit_code = run_compare(*options, invocation.command_line);
+  });
+}
+
+}  // namespace cria

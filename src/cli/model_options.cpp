@@ -1,0 +1,86 @@
+#include "cli/model_options.h"
+
+#include <filesystem>
+
+#include "base/format.h"
+#include "cli/problem_options.h"
+#include "model/checkpoint.h"
+
+namespace cria {
+namespace {
+
+// A preset by name, a config.json, or a folder with one in it.
+Preset find_model(const std::string& name) {
+  namespace fs = std::filesystem;
+  if (!fs::exists(name)) return find_preset(name);
+  const ModelConfig model =
+      fs::is_directory(name) ? load_config(name) : config_from_json(read_json(name), name);
+  return {name, model, 1, std::min(model.context, 1024)};
+}
+
+}  // namespace
+
+ElementType parse_precision(const std::string& text, Device device) {
+  const bool cuda = device.backend == Backend::cuda;
+  if (text.empty()) return {cuda ? DType::bf16 : DType::f32, Precision::full};
+  if (text == "f32") return {DType::f32, Precision::full};
+  if (text == "bf16") return {DType::bf16, Precision::full};
+  if (text == "tf32") {
+    if (!cuda) fail("tf32 is a precision of NVIDIA's tensor cores: use --dtype f32 on the CPU");
+    return {DType::f32, Precision::tf32};
+  }
+  fail_f("--dtype {} is none of f32, tf32 and bf16", text);
+}
+
+TrainerOptions ModelOptions::trainer() const {
+  const Preset preset = find_model(config);
+  const Device where = parse_device(device);
+  const ElementType type = parse_precision(dtype, where);
+  TrainerOptions out{.model = preset.model,
+                     .device = where,
+                     .dtype = type.dtype,
+                     .precision = type.precision,
+                     .batch = batch > 0 ? batch : preset.batch,
+                     .seq = seq > 0 ? seq : preset.seq,
+                     .accumulate = accumulate,
+                     .recompute = recompute};
+  out.model.context = std::max(out.model.context, out.seq);
+  return out;
+}
+
+void add_model_options(CLI::App& command, ModelOptions& o) {
+  command
+      .add_option("--config", o.config,
+                  "debug, small (the default), medium, llama-1b, or a config.json or its folder")
+      ->option_text("NAME");
+  add_device_option(command, o.device);
+  add_precision_option(command, o.dtype);
+  command.add_option("--batch", o.batch, "Sequences per batch (default: the preset's)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->option_text("N");
+  command.add_option("--seq", o.seq, "Tokens per sequence (default: the preset's)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->option_text("N");
+  command.add_option("--seed", o.seed, "Of weights and data (default: 0)")->option_text("N");
+}
+
+void add_plan_option(CLI::App& command, std::string& plan) {
+  command.add_option("--plan", plan, "How to run the model: " + list_plans() + " (default: flash)")
+      ->option_text("PLAN");
+}
+
+void add_precision_option(CLI::App& command, std::string& dtype) {
+  command
+      .add_option(
+          "--dtype", dtype,
+          "f32, tf32 (CUDA), or bf16 with f32 weights (default: bf16 on CUDA, f32 on the CPU)")
+      ->option_text("TYPE");
+}
+
+std::string list_plans() {
+  std::string out;
+  for (const std::string& name : plan_names()) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+}  // namespace cria

@@ -1,0 +1,42 @@
+// The options of commands that train: which model, plan, device and precision, and the batch.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "train/trainer.h"
+
+namespace cria {
+
+struct ModelOptions {
+  std::string config = "small";
+  std::string device = "auto";
+  std::string dtype = {};  // empty: bf16 on CUDA, f32 on the CPU
+  int batch = 0;           // 0: the preset's
+  int seq = 0;
+  int accumulate = 1;
+  bool recompute = false;
+  uint64_t seed = 0;
+
+  // With the default plan and optimizer.
+  TrainerOptions trainer() const;
+};
+
+// --config, --device, --dtype, --batch, --seq and --seed.
+void add_model_options(CLI::App& command, ModelOptions& options);
+// --plan; its default is the fastest.
+void add_plan_option(CLI::App& command, std::string& plan);
+// --dtype of commands that run a model.
+void add_precision_option(CLI::App& command, std::string& dtype);
+
+struct ElementType {
+  DType dtype;
+  Precision precision;
+};
+// f32, tf32 or bf16; empty: what the device does best.
+ElementType parse_precision(const std::string& text, Device device);
+
+// "baseline, fused, flash"
+std::string list_plans();
+
+}  // namespace cria

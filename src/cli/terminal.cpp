@@ -1,0 +1,42 @@
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace cria {
+
+ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void ProgressLine::show(const std::string& text) {
+  if (!terminal_) return;
+  fmt::print(stderr, "\r{}\033[K", text);
+  std::fflush(stderr);
+  dirty_ = true;
+}
+
+void ProgressLine::clear() {
+  if (!dirty_) return;
+  fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+  dirty_ = false;
+}
+
+std::string progress_bar(int64_t done, int64_t total, int width) {
+  const int64_t filled = total > 0 ? std::clamp<int64_t>(done * width / total, 0, width) : 0;
+  std::string bar(size_t(filled), '=');
+  if (filled < width) bar += '>';
+  bar.resize(size_t(width), ' ');
+  return fmt::format("[{}] {}/{}", bar, done, total);
+}
+
+std::string show_duration(double seconds) {
+  const auto s = static_cast<int64_t>(seconds + 0.5);
+  if (s >= 3600) return fmt::format("{}h{:02}m", s / 3600, s % 3600 / 60);
+  if (s >= 60) return fmt::format("{}m{:02}s", s / 60, s % 60);
+  return fmt::format("{}s", s);
+}
+
+}  // namespace cria
