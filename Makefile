@@ -23,7 +23,7 @@ ARGS ?=
 # The example built against an installed cria; left out when ARGS picks some tests.
 install_test = $(if $(ARGS),,ctest --test-dir $(1) -L install --output-on-failure)
 
-.PHONY: help deps build build-cuda run test asan interop-test gpu-check gpu-build gpu-test gpu-bench gpu-sanitize \
+.PHONY: help deps build build-cuda run test asan fuzz interop-test gpu-check gpu-build gpu-test gpu-bench gpu-sanitize \
         gpu-trace-check format clean
 
 help:  ## Show this list
@@ -55,6 +55,12 @@ asan: deps  ## Build and run the tests under address and undefined-behaviour san
 	@cmake --build build/asan -j $(JOBS) --target cria_tests
 	@ASAN_OPTIONS=allocator_may_return_null=1 build/asan/cria_tests --gtest_brief=1 \
 	  --gtest_filter='$(ASAN_FILTER)' $(ARGS)
+
+FUZZ_SECONDS ?= 60
+fuzz: deps  ## Feed damaged model files to everything that reads them, under the sanitizers
+	@$(call configure,asan)
+	@cmake --build build/asan -j $(JOBS) --target cria_fuzz
+	@build/asan/cria_fuzz $(FUZZ_SECONDS) $(ARGS)
 
 interop-test: build  ## Exchange checkpoints with transformers both ways (needs Python; pip gets what is missing)
 	@tests/interop/run $(BUILD)/cria $(ARGS)
