@@ -57,20 +57,28 @@ struct CrossEntropy {
     };
     const auto store_gradient = [&](RowExponentials row, const auto& x, int start) {
       auto j = p.arange(shape<C::cols>) + start;
-      const float share = a.scale / row.total, aimed = exp(aim - row.top) * share - a.scale;
-      p.store(logits, j, p.where(j != target, exp(x - row.top) * share, aimed), j < n);
+      const float top = row.top, share = a.scale / row.total;
+      p.store_mapped(
+          logits, j, [=](float x) { return exp(x - top) * share; }, x, j < n);
+    };
+    const auto store_target = [&](RowExponentials row) {
+      p.sync();  // after the store that the above made there
+      p.store(logits + target, (exp(aim - row.top) / row.total - 1.f) * a.scale);
     };
     if (n <= C::cols) {
       auto x = block(0);
       const float top = p.max(x);
       const RowExponentials row{top, p.sum(exp(x - top))};
       store_loss(row);
-      if (a.gradient) store_gradient(row, x, 0);
+      if (!a.gradient) return;
+      store_gradient(row, x, 0);
+      store_target(row);
     } else if constexpr (C::walks) {
       const RowExponentials row = walk_exponentials<C>(p, n, block);
       store_loss(row);
       if (!a.gradient) return;
       for (int start = 0; start < n; start += C::cols) store_gradient(row, block(start), start);
+      store_target(row);
     }
   }
 };

@@ -130,9 +130,10 @@ struct SoftmaxBackward {
     if (n <= C::cols) {
       auto i = column(p.arange(shape<C::rows>) + r0);
       auto j = row(p.arange(shape<C::cols>));
-      auto y = p.load(a.y, shape<C::rows, C::cols>, r0, 0, b);
-      auto dy = p.load(a.dy, shape<C::rows, C::cols>, r0, 0, b);
       const auto differentiate = [&](auto seen) {
+        auto inside = i < a.y.rows && j < n;
+        auto y = p.load_packed(a.y.matrix(b), i * a.y.ld + j, inside);
+        auto dy = p.load_packed(a.dy.matrix(b), i * a.dy.ld + j, inside);
         auto mean = p.sum(seen(dy * y), axis<1>);  // of dy, weighted by y
         p.store(a.dx, seen(y * (dy - mean) * a.scale), r0, 0, b);
       };

@@ -39,12 +39,6 @@ struct Offsets {
   constexpr Offsets operator+(int64_t o) const { return {base + o, row_stride, col_stride}; }
 };
 
-// Every column of a tile but one: p.where(j != n, x, other) puts `other` in its place.
-struct OtherColumns {
-  int col;
-  constexpr bool operator()(int, int c) const { return c != col; }
-};
-
 // start, start + 1, ..., start + N - 1: what arange gives.
 template <int N>
 struct Range {
@@ -55,9 +49,6 @@ struct Range {
   constexpr Range operator+(int64_t o) const { return {start + o}; }
   constexpr Offsets<1, N, false> operator*(int64_t stride) const { return {start * stride, 0, stride}; }
   constexpr Mask operator<(int64_t n) const { return {Mask::kAll, Mask::below(n, start)}; }
-  constexpr OtherColumns operator!=(int64_t n) const {
-    return {n >= start && n < start + N ? int(n - start) : -1};
-  }
 };
 template <int N>
 constexpr Range<N> operator+(int64_t o, Range<N> r) {

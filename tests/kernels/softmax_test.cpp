@@ -87,13 +87,72 @@ const bool backward = kernel_test<2>("SoftmaxBackward", kSizes, [](auto& t, int 
   t.run(SoftmaxBackwardArgs<ElementOf<decltype(t)>>{.y = y, .dy = dy, .dx = dx});
 });
 
+// A batch of scaled matrices, of which every row sees the columns up to its own, counted from the
+// end: softmax of those columns alone, 0 elsewhere. sizes: batch, rows, columns
+const Sizes<3> kCausal = {.small = {{0, 2, 2},
+                                    {1, 1, 1},
+                                    {2, 5, 5},
+                                    {3, 4, 9},
+                                    {2, 65, 65},
+                                    {1, 70, 256},
+                                    {2, 17, 257},
+                                    {2, 2, 1025},
+                                    {2, 3, 8193}},
+                          .large = {{2, 300, 300}, {3, 2, 20001}}};
+constexpr double kScale = 0.25;
+
+int seen_by(int row, int rows, int cols) { return row + cols - rows + 1; }
+
+const bool causal_forward =
+    kernel_test<3>("SoftmaxForwardCausal", kCausal, [](auto& t, int batch, int rows, int cols) {
+      auto &x = t.input("x", {batch, rows, cols}, 3), &y = t.output("y", {batch, rows, cols});
+      for (int b = 0; b < batch; ++b)
+        for (int i = 0; i < rows; ++i) {
+          std::vector<double> seen(seen_by(i, rows, cols));
+          for (size_t j = 0; j < seen.size(); ++j) seen[j] = kScale * x(b, i, j);
+          seen = softmax(seen);
+          for (size_t j = 0; j < seen.size(); ++j) y.want(b, i, j) = seen[j];
+        }
+      y.tolerance = {.length = cols + 256, .norm = 1e-30};
+      t.run(SoftmaxForwardArgs<ElementOf<decltype(t)>>{
+          .x = x, .y = y, .scale = float(kScale), .causal = true});
+    });
+
+// What y and dy are above the diagonal does not matter.
+const bool causal_backward =
+    kernel_test<3>("SoftmaxBackwardCausal", kCausal, [](auto& t, int batch, int rows, int cols) {
+      auto &y = t.input("y", {batch, rows, cols}, 0.1), &dy = t.input("dy", {batch, rows, cols});
+      auto& dx = t.output("dx", {batch, rows, cols});
+      double largest = 0;
+      for (int b = 0; b < batch; ++b)
+        for (int i = 0; i < rows; ++i) {
+          const int n = seen_by(i, rows, cols);
+          std::vector<double> ys(n), dys(n);
+          double terms = 0;
+          for (int j = 0; j < n; ++j)
+            ys[j] = y(b, i, j), dys[j] = dy(b, i, j), terms += std::abs(ys[j] * dys[j]);
+          const auto want = softmax_gradient(ys, dys);
+          for (int j = 0; j < n; ++j) {
+            dx.want(b, i, j) = kScale * want[j];
+            largest = std::max(largest, std::abs(kScale * ys[j]) * (std::abs(dys[j]) + terms));
+          }
+        }
+      dx.tolerance = {.length = cols, .norm = largest};
+      t.run(SoftmaxBackwardArgs<ElementOf<decltype(t)>>{
+          .y = y, .dy = dy, .dx = dx, .scale = float(kScale), .causal = true});
+    });
+
 TEST(SoftmaxBackward, ReferenceIsTheDerivative) {
   const std::vector<double> x = {0.5, -1, 2, 0.1, 0}, dy = {1, -2, 0.5, 3, -0.7};
+  const auto scaled = [](std::vector<double> v) {
+    for (double& e : v) e *= kScale;
+    return v;
+  };
   expect_gradient(
-      x, softmax_gradient(softmax(x), dy),
+      x, scaled(softmax_gradient(softmax(scaled(x)), dy)),
       [&](const std::vector<double>& v) {
         double loss = 0;
-        const auto y = softmax(v);
+        const auto y = softmax(scaled(v));
         for (size_t i = 0; i < v.size(); ++i) loss += dy[i] * y[i];
         return loss;
       },

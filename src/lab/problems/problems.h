@@ -16,6 +16,8 @@ std::vector<ProblemSpec> embedding_problems();
 std::vector<ProblemSpec> cross_entropy_problems();
 std::vector<ProblemSpec> adamw_problems();
 std::vector<ProblemSpec> head_problems();
+std::vector<ProblemSpec> gemv_problems();
+std::vector<ProblemSpec> attention_decode_problems();
 std::vector<ProblemSpec> transpose_problems();
 std::vector<ProblemSpec> gemm_problems();
 std::vector<ProblemSpec> gate_up_problems();

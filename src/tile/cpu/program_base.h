@@ -128,6 +128,12 @@ class ProgramBase {
     using L = typename X::Layout;
     store(t.matrix(batch), block_at<L::rows, L::cols>(r0, c0, t.ld), x, inside(t, r0, c0), at);
   }
+  // f(x), which a GPU computes one vector at a time.
+  template <class T, AffineOffsets Off, class F, Expression X>
+  CRIA_FN void store_mapped(T* base, Off off, F f, const X& x, Mask mask = {},
+                            Source at = Source::current()) {
+    store(base, off, map(f, x), mask, at);
+  }
   template <class T>
   CRIA_FN void store(T* to, float x, Source at = Source::current()) {
     static_assert(

@@ -140,5 +140,21 @@ CRIA_FN void store_tile_at(int tid, T* base, Off off, const Tile<E, L>& t, Mask 
   }
 }
 
+// f of a tile's elements, one vector at a time.
+template <bool Aligned, class T, class Off, class F, class X>
+CRIA_FN void store_mapped_at(int tid, T* base, Off off, F f, const X& x, Mask mask) {
+  using L = typename X::Layout;
+  constexpr int vec = access_width<T, L, Off, Aligned>();
+#pragma unroll
+  for (int g = 0; g < L::regs; g += vec) {
+    const int r = L::row(tid, g), c = L::col(tid, g);
+    if (!mask(r, c, vec)) continue;
+    float values[vec];
+#pragma unroll
+    for (int i = 0; i < vec; ++i) values[i] = f(element<L>(x, g + i));
+    __stwb(reinterpret_cast<RawVector<T, vec>*>(base + off(r, c)), pack<T, vec>(values));
+  }
+}
+
 }  // namespace cuda
 }  // namespace cria::tile

@@ -132,6 +132,11 @@ struct ProgramBase : ProgramId {
     store(t.at(batch, 0, 0), block_at<L::rows, L::cols>(r0, c0, t.ld), tile,
           Mask{t.rows - r0, t.cols - c0});
   }
+  // f(x), for tiles so wide that registers hold x but not f(x) beside it.
+  template <class T, class Off, class F, class X>
+  CRIA_FN void store_mapped(T* base, Off off, F f, const X& x, Mask mask = {}) {
+    store_mapped_at<Aligned>(tid(), base, off, f, x, mask);
+  }
   template <class T>
   CRIA_FN void store(T* at, float x) {
     static_assert(!std::is_const_v<T>,

@@ -23,14 +23,14 @@ struct Operand {
   uint32_t v[sizeof(T) == 2 ? L::regs / 2 : L::regs];
 };
 
-// A tile of 16-bit elements as it lies in memory, two to a register; unpacked where it is used.
+// A tile of 16-bit elements as it lies in memory, two to a register; unpacked anew wherever it is used.
 template <class T, class L>
 struct Packed {
   using Layout = L;
   uint32_t v[L::regs / 2];
   CRIA_FN float unpacked(int i) const {
     float low, high;
-    unpack2<T>(v[i / 2], low, high);
+    unpack2<T>(ptx::opaque(v[i / 2]), low, high);
     return i % 2 == 0 ? low : high;
   }
 };

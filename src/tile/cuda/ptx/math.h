@@ -5,6 +5,12 @@
 
 namespace cria::tile::ptx {
 
+// x, in a way that hides from the compiler what was computed from it before: it will not keep that.
+__device__ __forceinline__ uint32_t opaque(uint32_t x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
 __device__ __forceinline__ float exp2_approx(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
