@@ -84,7 +84,12 @@ void write_model_tensors(const fs::path& folder, std::span<const NamedTensor<con
     total += bytes;
   }
   ends.push_back(tensors.size());
-  if (ends.size() == 1) return write_safetensors(folder / kModelFile, tensors, type);
+  std::error_code ignored;  // when there is nothing to remove
+  if (ends.size() == 1) {
+    write_safetensors(folder / kModelFile, tensors, type);
+    fs::remove(folder / kIndexFile, ignored);  // of an older model, as is the file below
+    return;
+  }
 
   Json weight_map = Json::object();
   size_t begin = 0;
@@ -97,6 +102,7 @@ void write_model_tensors(const fs::path& folder, std::span<const NamedTensor<con
   }
   write_json(folder / kIndexFile,
              {{"metadata", {{"total_size", total}}}, {"weight_map", weight_map}});
+  fs::remove(folder / kModelFile, ignored);
 }
 
 }  // namespace cria

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxTokens = 1 << 22;
+constexpr int kMaxTokens = 1 << 20;
 constexpr size_t kMaxSteps = 32;
 
 // A JSON object with checked access; an Error names the file and the place in it.

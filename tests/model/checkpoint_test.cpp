@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -164,6 +165,31 @@ TEST(Checkpoint, ReplacesTheSameStep) {
   run.save(1, model.files(), {{}, {{"try", 2}}}, 1);
   EXPECT_EQ(load_training(*run.latest(), {})["try"], 2);
   EXPECT_EQ(names_in(root.path()), (std::vector<std::string>{"latest", "step-000001"}));
+}
+
+// A limit on the size of files stands in for a disk that is full.
+TEST(Checkpoint, AFullDiskCostsTheNewOneOnly) {
+  const TemporaryFolder root;
+  const CheckpointFolder run(root.path());
+  Model model(tiny_config(), 3), loaded(tiny_config());
+  run.save(1, model.files(), {{}, Json::object()}, 1);
+  rlimit usual = {};
+  ::getrlimit(RLIMIT_FSIZE, &usual);
+  const rlimit full = {.rlim_cur = 10000, .rlim_max = usual.rlim_max};
+  const auto saved_handler = ::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &full);
+  const std::string message = test::error_of([&] {
+    run.save(2, model.files(), {{}, Json::object()}, 1);
+  });
+  ::setrlimit(RLIMIT_FSIZE, &usual);
+  ::signal(SIGXFSZ, saved_handler);
+  EXPECT_NE(message.find("model.safetensors"), std::string::npos) << message;
+  EXPECT_NE(message.find("free space"), std::string::npos) << message;
+  EXPECT_EQ(run.latest()->filename(), "step-000001");
+  load_weights(*run.latest(), loaded.tensors<float>());
+  EXPECT_EQ(loaded.data, model.data);
+  run.save(3, model.files(), {{}, Json::object()}, 1);
+  EXPECT_EQ(names_in(root.path()), (std::vector<std::string>{"latest", "step-000003"}));
 }
 
 TEST(Checkpoint, DanglingLatestIsNamed) {

@@ -189,6 +189,21 @@ TEST_F(Safetensors, ShardsRoundTrip) {
   }
 }
 
+TEST_F(Safetensors, AnOlderModelIsReplacedWhole) {
+  const std::vector<float> a = ramp(10), b(10, 2.5f);
+  const auto written = [&](const std::vector<float>& values, int64_t shard_bytes) {
+    const float* data = values.data();
+    write_model_tensors(folder_.path(), Floats{{"a", {5}, data}, {"b", {5}, data + 5}}, DType::f32,
+                        shard_bytes);
+    const ModelTensors model(folder_.path());
+    std::vector<float> got(5);
+    read_floats(model.tensors().at("a"), got);
+    return std::equal(got.begin(), got.end(), data);
+  };
+  for (const int64_t shard_bytes : {100, 20, 100, 20})
+    EXPECT_TRUE(written(shard_bytes == 20 ? b : a, shard_bytes));
+}
+
 TEST_F(Safetensors, DamagedShardsAreNamed) {
   const std::vector<float> a = ramp(10);
   const Floats floats = {{"a", {10}, a.data()}, {"b", {10}, a.data()}};
