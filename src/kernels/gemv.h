@@ -52,39 +52,33 @@ struct Gemv {
   template <class P>
   CRIA_FN static void run(P& p, const Args& a) {
     const int r0 = p.program_id(0) * C::rows, m = a.y.rows, k = a.x.cols;
-    decltype(p.zeros(shape<C::rows, C::cols>)) acc[C::few];
-    unrolled<C::few>([&](int i) { acc[i] = p.zeros(shape<C::rows, C::cols>); });
+    auto zero = p.full_rows(p.zeros(shape<C::rows, C::cols>), 0.f);
+    decltype(zero) total[C::few];  // for each row of x, one part per thread
+    unrolled<C::few>([&](int i) { total[i] = zero; });
     for (int start = 0; start < k; start += C::cols) {
       auto w = p.load(a.w, shape<C::rows, C::cols>, r0, start);
       auto j = p.arange(shape<C::cols>) + start;
       unrolled<C::few>([&](int i) {
-        if (i < m) acc[i] += w * p.load(cols_of(w), a.x.row(i), j, j < k);
+        if (i >= m) return;
+        auto x = p.load(cols_of(w), a.x.row(i), j, j < k);
+        total[i] += p.partial_sum(w * x, axis<1>);
       });
     }
     auto out = column(p.arange(shape<C::rows>) + r0) + row(p.arange(shape<1>));
     const Mask inside{a.y.cols - r0, 1};
     unrolled<C::few>([&](int i) {
       if (i >= m) return;
-      auto y = p.sum(acc[i], axis<1>);
-      if (a.residual.data)
-        p.store(a.y.row(i), out, y + p.load(rows_of(acc[i]), a.residual.row(i), out, inside),
-                inside);
-      else
-        p.store(a.y.row(i), out, y, inside);
+      p.combine(total[i]);
+      if (a.residual.data) total[i] += p.load(layout_of(zero), a.residual.row(i), out, inside);
+      p.store(a.y.row(i), out, total[i], inside);
     });
   }
 };
 
-// A warp walks along a row, 16 bytes per thread.
 template <class T>
-struct GemvSpace {
-  static constexpr int width = 32 * 16 / sizeof(T);
-  using type = KernelSpace<Gemv, T, GemvConfig<1, 8, width, 128>, GemvConfig<1, 4, width, 128>,
-                           GemvConfig<2, 8, width, 128>, GemvConfig<4, 4, width, 128>,
-                           GemvConfig<8, 4, width, 128>>;
-};
-
-template <class T>
-using GemvKernels = KernelList<typename GemvSpace<T>::type>;
+using GemvKernels =
+    KernelList<KernelSpace<Gemv, T, GemvConfig<1, 8, 2048, 256>, GemvConfig<1, 4, 1024, 128>,
+                           GemvConfig<2, 8, 2048, 256>, GemvConfig<4, 4, 2048, 256>,
+                           GemvConfig<8, 4, 2048, 256>>>;
 
 }  // namespace cria::kernels
