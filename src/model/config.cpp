@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/json_fields.h"
 
 namespace cria {
 namespace {
@@ -62,66 +63,15 @@ std::vector<Preset> make_presets() {
   };
 }
 
-// Reads the fields of one JSON object; an Error names the file and the field.
-class Fields {
- public:
-  Fields(const Json& json, const std::string& where) : json_(json), where_(where) {
-    if (!json.is_object()) fail_f("{} is not a JSON object; give a config of a LLaMA", where);
-  }
+using Fields = JsonFields<Json>;
 
-  // nullptr when absent or null.
-  const Json* find(const char* name) const {
-    const auto it = json_.find(name);
-    return it == json_.end() || it->is_null() ? nullptr : &*it;
-  }
+int size(const Fields& fields, const char* name) { return fields.whole(name, 1, kMaxSize); }
+int size(const Fields& fields, const char* name, int otherwise) {
+  return fields.has(name) ? size(fields, name) : otherwise;
+}
 
-  int size(const char* name) const {
-    const Json* value = find(name);
-    if (value == nullptr) fail_f("{} has no \"{}\"; give the config of a LLaMA", where_, name);
-    return size_of(*value, name);
-  }
-  int size(const char* name, int otherwise) const {
-    const Json* value = find(name);
-    return value == nullptr ? otherwise : size_of(*value, name);
-  }
-
-  double number(const char* name) const {
-    const Json* value = find(name);
-    if (value == nullptr || !value->is_number())
-      fail_f("{}: \"{}\" must be a number", where_, name);
-    return value->get<double>();
-  }
-  double number(const char* name, double otherwise) const {
-    return find(name) == nullptr ? otherwise : number(name);
-  }
-
-  bool flag(const char* name, bool otherwise) const {
-    const Json* value = find(name);
-    if (value == nullptr) return otherwise;
-    if (!value->is_boolean()) fail_f("{}: \"{}\" must be true or false", where_, name);
-    return value->get<bool>();
-  }
-
-  std::string text(const char* name, const std::string& otherwise) const {
-    const Json* value = find(name);
-    if (value == nullptr) return otherwise;
-    if (!value->is_string()) fail_f("{}: \"{}\" must be a string", where_, name);
-    return value->get<std::string>();
-  }
-
- private:
-  int size_of(const Json& value, const char* name) const {
-    const double x = value.is_number_integer() ? value.get<double>() : -1;
-    if (!(x > 0 && x <= kMaxSize))
-      fail_f("{}: \"{}\" must be a whole number from 1 to {}", where_, name, kMaxSize);
-    return static_cast<int>(x);
-  }
-
-  const Json& json_;
-  const std::string& where_;
-};
-
-void check_architecture(const Fields& fields, const std::string& where) {
+void check_architecture(const Fields& fields) {
+  const std::string& where = fields.where();
   const std::string type = fields.text("model_type", "");
   if (type != "llama") {
     fail_f("{} describes a model of type \"{}\"; cria knows \"llama\" (LlamaForCausalLM)", where,
@@ -136,28 +86,27 @@ void check_architecture(const Fields& fields, const std::string& where) {
   }
 }
 
-std::optional<RopeScaling> scaling_from(const Json& json, const std::string& where) {
-  const Fields fields(json, where);
+std::optional<RopeScaling> scaling_from(const Fields& fields) {
   const std::string type = fields.text("rope_type", fields.text("type", "default"));
   if (type == "default") return std::nullopt;
   if (type != "llama3") {
-    fail_f("{}: the rope scaling \"{}\" is not supported; cria knows \"llama3\" and none", where,
-           type);
+    fail_f("{}: the rope scaling \"{}\" is not supported; cria knows \"llama3\" and none",
+           fields.where(), type);
   }
   return RopeScaling{.factor = fields.number("factor"),
                      .low_freq_factor = fields.number("low_freq_factor"),
                      .high_freq_factor = fields.number("high_freq_factor"),
-                     .original_context = fields.size("original_max_position_embeddings")};
+                     .original_context = size(fields, "original_max_position_embeddings")};
 }
 
-void read_rope(const Fields& fields, const std::string& where, ModelConfig& config) {
+void read_rope(const Fields& fields, ModelConfig& config) {
   config.rope_theta = fields.number("rope_theta", 10000);
-  if (const Json* scaling = fields.find("rope_scaling"))
-    config.rope_scaling = scaling_from(*scaling, where);
+  if (const auto scaling = fields.optional_child("rope_scaling"))
+    config.rope_scaling = scaling_from(*scaling);
   // transformers 5 keeps both in one object.
-  if (const Json* rope = fields.find("rope_parameters")) {
-    config.rope_theta = Fields(*rope, where).number("rope_theta", config.rope_theta);
-    config.rope_scaling = scaling_from(*rope, where);
+  if (const auto rope = fields.optional_child("rope_parameters")) {
+    config.rope_theta = rope->number("rope_theta", config.rope_theta);
+    config.rope_scaling = scaling_from(*rope);
   }
 }
 
@@ -211,19 +160,19 @@ void check_config(const ModelConfig& c) {
 
 ModelConfig config_from_json(const Json& json, const std::string& where) {
   const Fields fields(json, where);
-  check_architecture(fields, where);
+  check_architecture(fields);
   ModelConfig config;
-  config.dim = fields.size("hidden_size");
-  config.layers = fields.size("num_hidden_layers");
-  config.heads = fields.size("num_attention_heads");
-  config.kv_heads = fields.size("num_key_value_heads", config.heads);
-  config.head_dim = fields.size("head_dim", std::max(config.dim / config.heads, 1));
-  config.ffn = fields.size("intermediate_size");
-  config.vocab = fields.size("vocab_size");
-  config.context = fields.size("max_position_embeddings", 2048);
+  config.dim = size(fields, "hidden_size");
+  config.layers = size(fields, "num_hidden_layers");
+  config.heads = size(fields, "num_attention_heads");
+  config.kv_heads = size(fields, "num_key_value_heads", config.heads);
+  config.head_dim = size(fields, "head_dim", std::max(config.dim / config.heads, 1));
+  config.ffn = size(fields, "intermediate_size");
+  config.vocab = size(fields, "vocab_size");
+  config.context = size(fields, "max_position_embeddings", 2048);
   config.tied = fields.flag("tie_word_embeddings", false);
   config.norm_eps = fields.number("rms_norm_eps", 1e-6);
-  read_rope(fields, where, config);
+  read_rope(fields, config);
   try {
     check_config(config);
   } catch (const Error& error) {

@@ -2,8 +2,7 @@
 // because a step left out would change tokens silently.
 #include <algorithm>
 
-#include "base/format.h"
-#include "base/json.h"
+#include "base/json_fields.h"
 #include "base/mapped_file.h"
 #include "model/byte_alphabet.h"
 #include "model/tokenizer_hf.h"
@@ -15,73 +14,21 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxTokens = 1 << 20;
 constexpr size_t kMaxSteps = 32;
+constexpr int kMaxStrip = 1000;
 
-// A JSON object with checked access; an Error names the file and the place in it.
-class Node {
- public:
-  Node(const JsonMap& json, std::string where) : json_(json), where_(std::move(where)) {
-    if (!json.is_object()) fail_f("{} is not an object", where_);
-  }
+using Node = JsonFields<JsonMap>;
 
-  const std::string& where() const { return where_; }
+[[noreturn]] void refuse(const Node& node, const std::string& what) {
+  fail_f("{}: {} is not supported; use a tokenizer of the Llama, GPT-2 or SmolLM kind",
+         node.where(), what);
+}
+[[noreturn]] void refuse_type(const Node& node) {
+  refuse(node, "the type \"" + node.text("type", "") + "\"");
+}
 
-  // nullptr when absent or null.
-  const JsonMap* find(const char* key) const {
-    const auto it = json_.find(key);
-    return it == json_.end() || it->is_null() ? nullptr : &*it;
-  }
-  Node child(const char* key) const { return {need(key), where_ + "." + key}; }
-  std::optional<Node> optional_child(const char* key) const {
-    if (find(key) == nullptr) return std::nullopt;
-    return child(key);
-  }
-
-  std::vector<Node> children(const char* key) const {
-    const JsonMap* list = find(key);
-    if (list == nullptr) return {};
-    if (!list->is_array()) fail_f("{}: \"{}\" is not a list", where_, key);
-    std::vector<Node> out;
-    for (size_t i = 0; i < list->size(); ++i)
-      out.emplace_back((*list)[i], fmt::format("{}.{}[{}]", where_, key, i));
-    return out;
-  }
-
-  const JsonMap& need(const char* key) const {
-    const JsonMap* value = find(key);
-    if (value == nullptr) fail_f("{} has no \"{}\"", where_, key);
-    return *value;
-  }
-  std::string text(const char* key) const {
-    const JsonMap& value = need(key);
-    if (!value.is_string()) fail_f("{}: \"{}\" is not a string", where_, key);
-    return value.get<std::string>();
-  }
-  std::string text(const char* key, const char* otherwise) const {
-    return find(key) == nullptr ? otherwise : text(key);
-  }
-  bool flag(const char* key, bool otherwise) const {
-    const JsonMap* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->is_boolean()) fail_f("{}: \"{}\" is not true or false", where_, key);
-    return value->get<bool>();
-  }
-  int number(const char* key) const { return number_of(need(key), key); }
-  int number_of(const JsonMap& value, std::string_view name) const {
-    if (!value.is_number_unsigned() || value.get<uint64_t>() >= uint64_t{kMaxTokens})
-      fail_f("{}: \"{}\" is not a number from 0 to {}", where_, name, kMaxTokens - 1);
-    return value.get<int>();
-  }
-
-  [[noreturn]] void refuse(const std::string& what) const {
-    fail_f("{}: {} is not supported; use a tokenizer of the Llama, GPT-2 or SmolLM kind", where_,
-           what);
-  }
-  [[noreturn]] void refuse_type() const { refuse("the type \"" + text("type", "") + "\""); }
-
- private:
-  const JsonMap& json_;
-  std::string where_;
-};
+int token_id(const Node& node, const JsonMap& value, std::string_view name) {
+  return node.whole_of(value, name, 0, kMaxTokens - 1);
+}
 
 void check_steps(size_t count, const Node& node) {
   if (count > kMaxSteps) fail_f("{} has more than {} steps", node.where(), kMaxSteps);
@@ -89,7 +36,7 @@ void check_steps(size_t count, const Node& node) {
 
 ReplaceText read_replace(const Node& node) {
   const Node pattern = node.child("pattern");
-  if (pattern.find("String") == nullptr) node.refuse("a pattern that is no plain string");
+  if (!pattern.has("String")) refuse(node, "a pattern that is no plain string");
   return {pattern.text("String"), node.text("content")};
 }
 
@@ -102,7 +49,7 @@ void read_normalizer(const Node& node, std::vector<NormalizeStep>& out) {
   else if (type == "Replace")
     out.push_back(read_replace(node));
   else
-    node.refuse_type();
+    refuse_type(node);
   check_steps(out.size(), node);
 }
 
@@ -112,12 +59,12 @@ PreTokenizeStep read_metaspace(const Node& node) {
   const bool add = node.flag("add_prefix_space", true);
   const std::string scheme = node.text("prepend_scheme", add ? "always" : "never");
   const std::string replacement = node.text("replacement");
-  if (replacement != "\u2581") node.refuse("the replacement \"" + replacement + "\"");
+  if (replacement != "\u2581") refuse(node, "the replacement \"" + replacement + "\"");
   PreTokenizeStep step{.space = replacement, .prefix = replacement};
   if (scheme == "always" || scheme == "first")
     step.when = scheme == "always" ? Prefix::always : Prefix::first;
   else if (scheme != "never")
-    node.refuse("the prepend_scheme \"" + scheme + "\"");
+    refuse(node, "the prepend_scheme \"" + scheme + "\"");
   if (node.flag("split", true)) step.first_piece = first_metaspace_piece;
   return step;
 }
@@ -127,17 +74,17 @@ PreTokenizeStep read_split(const Node& node) {
   const std::string behavior = node.text("behavior");
   const bool inverted = node.flag("invert", false);
   if (!(behavior == "Isolated" && !inverted) && !(behavior == "Removed" && inverted))
-    node.refuse("the split behavior \"" + behavior + "\"");
+    refuse(node, "the split behavior \"" + behavior + "\"");
   const Node pattern = node.child("pattern");
   const std::string regex = pattern.text("Regex", "");
   const FirstPiece first_piece = find_split_pattern(regex);
-  if (first_piece == nullptr) node.refuse("the split pattern \"" + regex + "\"");
+  if (first_piece == nullptr) refuse(node, "the split pattern \"" + regex + "\"");
   return {.first_piece = first_piece};
 }
 
 void read_pre_tokenizer(const Node& node, std::vector<PreTokenizeStep>& out, bool& byte_level) {
   const std::string type = node.text("type");
-  if (byte_level) node.refuse("a pre-tokenizer after ByteLevel");
+  if (byte_level) refuse(node, "a pre-tokenizer after ByteLevel");
   if (type == "Sequence") {
     for (const Node& part : node.children("pretokenizers"))
       read_pre_tokenizer(part, out, byte_level);
@@ -155,14 +102,14 @@ void read_pre_tokenizer(const Node& node, std::vector<PreTokenizeStep>& out, boo
     if (node.flag("use_regex", true)) step.first_piece = first_gpt2_piece;
     out.push_back(step);
   } else {
-    node.refuse_type();
+    refuse_type(node);
   }
   check_steps(out.size(), node);
 }
 
 void read_decoder(const Node& node, bool byte_level, std::vector<DecodeStep>& out) {
   const std::string type = node.text("type");
-  if (byte_level != (type == "ByteLevel")) node.refuse_type();
+  if (byte_level != (type == "ByteLevel")) refuse_type(node);
   if (byte_level) return;  // tokens are kept as bytes already
   if (type == "Sequence") {
     for (const Node& part : node.children("decoders")) read_decoder(part, byte_level, out);
@@ -173,14 +120,15 @@ void read_decoder(const Node& node, bool byte_level, std::vector<DecodeStep>& ou
   } else if (type == "Fuse") {
     out.push_back(FuseTexts());
   } else if (type == "Strip") {
-    const StripText step{node.text("content"), node.number("start"), node.number("stop")};
-    if (step.text.empty()) node.refuse("an empty content");
+    const StripText step{node.text("content"), node.whole("start", 0, kMaxStrip),
+                         node.whole("stop", 0, kMaxStrip)};
+    if (step.text.empty()) refuse(node, "an empty content");
     out.push_back(step);
   } else if (type == "Metaspace") {
     const PreTokenizeStep step = read_metaspace(node);
     out.push_back(SpacesOfMetaspace{step.prefix, step.when != PreTokenizeStep::Prefix::never});
   } else {
-    node.refuse_type();
+    refuse_type(node);
   }
   check_steps(out.size(), node);
 }
@@ -193,7 +141,7 @@ void put_token(int id, std::string text, std::vector<std::string>& tokens) {
 
 std::vector<std::pair<std::string, std::string>> read_merges(const Node& model, bool byte_level) {
   const JsonMap& list = model.need("merges");
-  if (!list.is_array()) fail_f("{}: \"merges\" is not a list", model.where());
+  if (!list.is_array()) fail_f("{}: \"merges\" must be a list", model.where());
   std::vector<std::pair<std::string, std::string>> out;
   for (const JsonMap& entry : list) {
     std::string left, right;
@@ -219,15 +167,15 @@ std::vector<std::pair<std::string, std::string>> read_merges(const Node& model, 
 }
 
 void read_model(const Node& model, bool byte_level, TokenizerParts& parts) {
-  if (model.text("type", "BPE") != "BPE") model.refuse_type();
+  if (model.text("type", "BPE") != "BPE") refuse_type(model);
   for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    if (!model.text(affix, "").empty()) model.refuse(affix);
+    if (!model.text(affix, "").empty()) refuse(model, affix);
   }
   const JsonMap& vocab = model.need("vocab");
-  if (!vocab.is_object()) fail_f("{}: \"vocab\" is not an object", model.where());
+  if (!vocab.is_object()) fail_f("{}: \"vocab\" must be an object", model.where());
   TextMap ids;
   for (const auto& [text, value] : vocab.items()) {
-    const int id = model.number_of(value, text);
+    const int id = token_id(model, value, text);
     const auto bytes = byte_level ? bytes_of_symbols(text) : std::nullopt;
     // In a byte-level vocabulary a text of other characters cannot be reached by merging.
     if (!byte_level || bytes) ids.emplace(bytes.value_or(text), id);
@@ -241,7 +189,7 @@ void read_model(const Node& model, bool byte_level, TokenizerParts& parts) {
     const auto it = vocab.find(unknown);
     if (it == vocab.end())
       fail_f("{}: the unk_token \"{}\" is not in the vocabulary", model.where(), unknown);
-    options.unknown = model.number_of(*it, unknown);
+    options.unknown = token_id(model, *it, unknown);
   }
   const auto merges = read_merges(model, byte_level);
   try {
@@ -254,8 +202,8 @@ void read_model(const Node& model, bool byte_level, TokenizerParts& parts) {
 void read_added_tokens(const Node& root, TokenizerParts& parts) {
   std::vector<AddedToken> raw, normalized;
   for (const Node& node : root.children("added_tokens")) {
-    if (node.flag("single_word", false)) node.refuse("single_word");
-    AddedToken token{.id = node.number("id"),
+    if (node.flag("single_word", false)) refuse(node, "single_word");
+    AddedToken token{.id = node.whole("id", 0, kMaxTokens - 1),
                      .text = node.text("content"),
                      .strip_left = node.flag("lstrip", false),
                      .strip_right = node.flag("rstrip", false)};
@@ -278,18 +226,18 @@ void read_post_processor(const Node& node, TokenizerParts& parts) {
     for (const Node& part : node.children("processors")) read_post_processor(part, parts);
     return;
   }
-  if (type != "TemplateProcessing") node.refuse_type();
+  if (type != "TemplateProcessing") refuse_type(node);
   bool after_text = false;
   for (const Node& item : node.children("single")) {
-    if (item.find("Sequence") != nullptr) {
+    if (item.has("Sequence")) {
       after_text = true;
       continue;
     }
     const std::string name = item.child("SpecialToken").text("id");
-    const Node token = node.child("special_tokens").child(name.c_str());
+    const Node token = node.child("special_tokens").child(name);
     const JsonMap& ids = token.need("ids");
-    if (!ids.is_array() || ids.size() != 1) token.refuse("other than one id");
-    (after_text ? parts.eos : parts.bos) = token.number_of(ids[0], "ids");
+    if (!ids.is_array() || ids.size() != 1) refuse(token, "other than one id");
+    (after_text ? parts.eos : parts.bos) = token_id(token, ids[0], "ids");
   }
 }
 

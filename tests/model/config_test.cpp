@@ -86,7 +86,7 @@ TEST(Config, RefusesWhatItCannotRun) {
   expect_error(with("mlp_bias", true), {"mlp_bias"});
   expect_error(with("rope_scaling", {{"rope_type", "yarn"}}), {"yarn", "not supported"});
   expect_error(with("rope_scaling", {{"type", "linear"}, {"factor", 2}}), {"linear"});
-  expect_error(with("rope_scaling", {{"rope_type", "llama3"}}), {"factor", "must be a number"});
+  expect_error(with("rope_scaling", {{"rope_type", "llama3"}}), {"no \"factor\""});
   expect_error(with("rope_scaling", 3), {"not a JSON object"});
   expect_error(with("hidden_size", -1), {"hidden_size", "whole number"});
   expect_error(with("hidden_size", 1e300), {"hidden_size"});

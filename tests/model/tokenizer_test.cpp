@@ -168,8 +168,8 @@ TEST(Tokenizer, DamagedFilesAreNamed) {
   };
   refused("/model", nullptr, {"no \"model\""});
   refused("/model/vocab", Json::array(), {"vocab"});
-  refused("/model/vocab/a", -1, {"\"a\"", "number from 0"});
-  refused("/model/vocab/a", 4294967296, {"\"a\"", "number from 0"});
+  refused("/model/vocab/a", -1, {"\"a\"", "whole number from 0"});
+  refused("/model/vocab/a", 4294967296, {"\"a\"", "whole number from 0"});
   refused("/model/merges", Json::array({Json::array({"a", "never"})}), {"merge 0", "never"});
   refused("/model/merges", Json::array({"ab"}), {"merge 0", "pair"});
   refused("/model/merges", Json::array({Json::array({"a", 3})}), {"merge 0", "pair"});
