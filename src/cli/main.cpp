@@ -27,6 +27,9 @@ int run(int argc, char** argv) {
   program.require_subcommand(0, 1);
   program.get_formatter()->column_width(26);
   add_compare_command(program, invocation);
+  add_train_command(program, invocation);
+  add_generate_command(program, invocation);
+  add_logits_command(program, invocation);
   add_diff_command(program, invocation);
   add_devices_command(program, invocation);
   add_bench_command(program, invocation);

@@ -86,7 +86,34 @@ Expected reference(const Product& p, const In* a, const In* b, std::span<const O
   return want;
 }
 
-// Multiplies random matrices and checks all of C's memory: results, gaps and guards.
+// All of C's memory: results, gaps and guards.
+template <class Out>
+void check_memory(Device device, const Product& p, const test::Guarded<Out>& c,
+                  const std::vector<Out>& before, const Expected& want) {
+  c.check("C");
+  std::vector<Out> got;
+  std::vector<double> results;
+  for (size_t i = 0; i < c.size(); ++i) {
+    if (want.written[i]) {
+      got.push_back(c[i]);
+      results.push_back(want.values[i]);
+    } else {
+      ASSERT_EQ(std::memcmp(&c[i], &before[i], sizeof(Out)), 0) << "gap written at " << i;
+    }
+  }
+  // Tensor cores may cut f32 operands to tf32 instead of rounding them: twice the error.
+  const bool tf32 = p.precision == Precision::tf32 && device.backend == Backend::cuda;
+  // cuBLASLt may round alpha op(A) op(B) to C's type before it adds beta C.
+  const bool twice = p.beta != 0 && device.backend == Backend::cuda;
+  const test::Tolerance tolerance{
+      .out = p.out,
+      .length = p.k + 1,
+      .norm = want.norm,
+      .inner = (tf32 ? 2 * test::kRoundoffTf32 : 0) + (twice ? test::roundoff(p.out) : 0)};
+  test::expect_close(got, results, tolerance, "C", p.n);
+}
+
+// Multiplies random matrices and checks what comes out.
 template <class In, class Out>
 void check_product(Device device, Product p, int algorithm = 0) {
   p.in = dtype_of<In>;
@@ -109,37 +136,16 @@ void check_product(Device device, Product p, int algorithm = 0) {
   OnDeviceCopy<Out> device_c(device, c), device_addend(device, c);
   multiply(stream, p, device_a.data(), device_b.data(), device_c.data(), algorithm);
   device_c.read_back(c);
-  c.check("C");
-  if (p.beta != 0) {  // an addend of its own gives the same, whatever C held
-    auto other = random<Out>(c.size(), 4);
-    OnDeviceCopy<Out> device_other(device, other);
-    multiply(stream, p, device_a.data(), device_b.data(), device_other.data(), algorithm,
-             device_addend.data());
-    device_other.read_back(other);
-    for (size_t i = 0; i < c.size(); ++i)
-      if (want.written[i]) ASSERT_EQ(to_float(other[i]), to_float(c[i])) << "element " << i;
-  }
-
-  std::vector<Out> got;
-  std::vector<double> results;
-  for (size_t i = 0; i < c.size(); ++i) {
-    if (want.written[i]) {
-      got.push_back(c[i]);
-      results.push_back(want.values[i]);
-    } else {
-      ASSERT_EQ(std::memcmp(&c[i], &before[i], sizeof(Out)), 0) << "gap written at " << i;
-    }
-  }
-  // Tensor cores may cut f32 operands to tf32 instead of rounding them: twice the error.
-  const bool tf32 = p.precision == Precision::tf32 && device.backend == Backend::cuda;
-  // cuBLASLt may round alpha op(A) op(B) to C's type before it adds beta C.
-  const bool twice = p.beta != 0 && device.backend == Backend::cuda;
-  const test::Tolerance tolerance{
-      .out = p.out,
-      .length = p.k + 1,
-      .norm = want.norm,
-      .inner = (tf32 ? 2 * test::kRoundoffTf32 : 0) + (twice ? test::roundoff(p.out) : 0)};
-  test::expect_close(got, results, tolerance, "C", p.n);
+  check_memory(device, p, c, before, want);
+  if (p.beta == 0) return;
+  // An addend of its own gives the same, whatever C held.
+  auto other = random<Out>(c.size(), 4);
+  const std::vector<Out> other_before(other.begin(), other.end());
+  OnDeviceCopy<Out> device_other(device, other);
+  multiply(stream, p, device_a.data(), device_b.data(), device_other.data(), algorithm,
+           device_addend.data());
+  device_other.read_back(other);
+  check_memory(device, p, other, other_before, want);
 }
 
 void check_all_types(Device device, const Product& p) {

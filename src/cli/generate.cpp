@@ -1,0 +1,182 @@
+// cria generate: text from a model in Hugging Face's layout. cria logits: its raw predictions.
+#include "train/generate.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "base/format.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/model_options.h"
+#include "cli/problem_options.h"
+#include "model/checkpoint.h"
+#include "train/state.h"
+
+namespace cria {
+namespace {
+
+struct GenerateCommand {
+  std::string model, prompt, device = "auto", dtype, json;
+  int tokens = 200;
+  int context = 0;
+  SamplerOptions sampler;
+  bool quiet = false;
+};
+
+struct LoadedModel {
+  ModelConfig config;
+  std::unique_ptr<Decoder> decoder = {};
+};
+
+LoadedModel load_decoder(const std::string& folder, const std::string& device,
+                         const std::string& dtype, int capacity) {
+  LoadedModel out{.config = load_config(folder)};
+  const WeightMap map(out.config);
+  std::vector<float> weights(map.size());
+  load_weights(map, folder, weights);
+  const Device where = parse_device(device);
+  const ElementType type = parse_precision(dtype, where);
+  if (type.precision == Precision::tf32) fail("tf32 is for training: use f32 or bf16 here");
+  // A context of 131072 is more than most need, and more than many machines hold.
+  constexpr int kUsual = 4096;
+  out.decoder =
+      make_decoder({.model = out.config,
+                    .device = where,
+                    .dtype = type.dtype,
+                    .capacity = capacity > 0 ? capacity : std::min(out.config.context, kUsual)},
+                   map, weights);
+  return out;
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of(const std::string& folder, const ModelConfig& config) {
+  if (std::filesystem::exists(std::filesystem::path(folder) / "tokenizer.json"))
+    return load_tokenizer(folder);
+  if (config.vocab < 256)
+    fail_f("{} has no tokenizer.json, and its vocabulary of {} is too small for bytes", folder,
+           config.vocab);
+  return make_byte_tokenizer();
+}
+
+int run_generate(const GenerateCommand& o) {
+  LoadedModel model = load_decoder(o.model, o.device, o.dtype, o.context);
+  const auto tokenizer = tokenizer_of(o.model, model.config);
+  std::vector<int32_t> prompt = tokenizer->encode(o.prompt);
+  if (prompt.empty() && tokenizer->bos()) prompt.push_back(*tokenizer->bos());
+  if (prompt.empty()) prompt = tokenizer->encode("\n");
+  TokenSampler sampler(o.sampler);
+
+  using Clock = std::chrono::steady_clock;
+  fmt::print("{}", o.prompt);
+  std::fflush(stdout);
+  const auto start = Clock::now();
+  std::optional<Clock::time_point> first;
+  const auto tokens =
+      generate(*model.decoder, sampler, prompt, o.tokens, tokenizer->eos(), [&](int32_t token) {
+        if (!first) first = Clock::now();
+        const std::string text = tokenizer->decode_token(token);
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        std::fflush(stdout);
+        return !interrupted();
+      });
+  fmt::print("\n");
+  const auto end = Clock::now();
+  const double prompt_s = std::chrono::duration<double>(first.value_or(end) - start).count();
+  const double rest_s = std::chrono::duration<double>(end - first.value_or(end)).count();
+  const double rate = rest_s > 0 ? double(tokens.size() - 1) / rest_s : 0;
+  if (!o.quiet)
+    fmt::print(stderr, "{} tokens of prompt in {:.2f} s, then {} at {:.1f} tokens/s\n",
+               prompt.size(), prompt_s, tokens.size(), rate);
+  if (!o.json.empty())
+    write_json(o.json, {{"prompt_tokens", prompt},
+                        {"tokens", tokens},
+                        {"text", tokenizer->decode(tokens)},
+                        {"prompt_s", prompt_s},
+                        {"tokens_per_s", rate}});
+  return 0;
+}
+
+struct LogitsCommand {
+  std::string model, device = "auto", dtype, json;
+  std::vector<int32_t> tokens;
+};
+
+int run_logits(const LogitsCommand& o) {
+  LoadedModel model = load_decoder(o.model, o.device, o.dtype, static_cast<int>(o.tokens.size()));
+  const std::vector<float> flat = model.decoder->feed_all(o.tokens);
+  Json logits = Json::array();
+  const size_t vocab = model.config.vocab;
+  for (size_t i = 0; i < o.tokens.size(); ++i) {
+    const auto row = std::span(flat).subspan(i * vocab, vocab);
+    logits.push_back(std::vector<float>(row.begin(), row.end()));
+    const auto best = std::ranges::max_element(row) - row.begin();
+    fmt::print("after token {:>6} at {:>4}: likeliest {:>6}, logit {:.5f}\n", o.tokens[i], i, best,
+               row[best]);
+  }
+  if (!o.json.empty()) write_json(o.json, {{"tokens", o.tokens}, {"logits", logits}});
+  return 0;
+}
+
+void add_folder_option(CLI::App& command, std::string& model) {
+  command
+      .add_option(
+          "--model", model,
+          "Folder with config.json, model.safetensors and, unless it speaks bytes, tokenizer.json")
+      ->required()
+      ->option_text("DIR");
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& program, Invocation& invocation) {
+  auto o = std::make_shared<GenerateCommand>();
+  CLI::App* command = program.add_subcommand("generate", "Let a model continue a text");
+  command->add_option("PROMPT", o->prompt, "The text to continue (default: a new line)")
+      ->option_text(" ");
+  add_folder_option(*command, o->model);
+  command->add_option("--tokens", o->tokens, "How many at most (default: 200)")
+      ->check(CLI::Range(1, 1 << 24))
+      ->option_text("N");
+  command
+      ->add_option("--temperature", o->sampler.temperature,
+                   "0 takes the likeliest token, higher is bolder (default: 0.8)")
+      ->option_text("X");
+  command->add_option("--top-k", o->sampler.top_k, "Only the N likeliest tokens (default: 0, all)")
+      ->option_text("N");
+  command
+      ->add_option("--top-p", o->sampler.top_p,
+                   "Only the likeliest tokens that together have this probability (default: 1)")
+      ->option_text("P");
+  command->add_option("--seed", o->sampler.seed, "The same seed gives the same text (default: 0)")
+      ->option_text("N");
+  command
+      ->add_option("--context", o->context,
+                   "Tokens the cache holds (default: the model's context, at most 4096)")
+      ->check(CLI::Range(1, 1 << 24))
+      ->option_text("N");
+  add_device_option(*command, o->device);
+  add_precision_option(*command, o->dtype);
+  command->add_flag("--quiet", o->quiet, "Only the text, no timing");
+  command->add_option("--json", o->json, "Write tokens, text and speed to this file")
+      ->option_text("FILE");
+  command->callback([o, &invocation] { invocation.exit_code = run_generate(*o); });
+}
+
+void add_logits_command(CLI::App& program, Invocation& invocation) {
+  auto o = std::make_shared<LogitsCommand>();
+  CLI::App* command =
+      program.add_subcommand("logits", "Show what a model predicts after each of some tokens");
+  add_folder_option(*command, o->model);
+  command->add_option("--tokens", o->tokens, "Numbers of tokens, e.g. 1,2,3")
+      ->required()
+      ->delimiter(',')
+      ->option_text("N,...");
+  add_device_option(*command, o->device);
+  add_precision_option(*command, o->dtype);
+  command->add_option("--json", o->json, "Write all logits to this file")->option_text("FILE");
+  command->callback([o, &invocation] { invocation.exit_code = run_logits(*o); });
+}
+
+}  // namespace cria

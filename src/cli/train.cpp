@@ -1,0 +1,250 @@
+// cria train: a model learns from text.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "base/format.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/model_options.h"
+#include "cli/terminal.h"
+#include "train/data.h"
+#include "train/loop.h"
+
+namespace cria {
+namespace {
+
+struct TrainCommand {
+  ModelOptions model;
+  std::string plan = "flash";
+  std::vector<std::string> data;
+  std::string tokenizer, out, start, log;
+  bool resume = false;
+  int64_t steps = 1000, warmup = -1, save_every = 500, validate_every = 100, sample_every = 0;
+  int64_t report_every = 0;
+  int keep = 2, sample_tokens = 200;
+  double rate = 1e-3, final_share = 0.1;
+  AdamWOptions adamw;
+  std::string prompt = "\n";
+};
+
+// Shows a run on the terminal, and keeps it as lines of JSON.
+class Teller final : public RunObserver {
+ public:
+  Teller(const std::string& log, bool append) {
+    if (log.empty()) return;
+    log_.open(log, append ? std::ios::app : std::ios::trunc);
+    if (!log_) fail_f("cannot write the log {}: check the folder and its permissions", log);
+  }
+
+  void began(const Trainer& trainer, int64_t first_step) override {
+    const TrainerOptions& o = trainer.options();
+    fmt::print("{:.1f} M parameters, plan {}, {} on {}, {} x {} tokens per step\n",
+               double(trainer.map().parameters()) * 1e-6, o.plan,
+               o.precision == Precision::tf32 ? "tf32" : name_of(o.dtype), name_of(o.device),
+               o.batch * o.accumulate, o.seq);
+    if (first_step > 0) fmt::print("resumed at step {}\n", first_step);
+    std::fflush(stdout);
+  }
+
+  void stepped(const StepReport& r) override {
+    const std::string line = fmt::format(
+        "{} loss {:.4f}  {:.0f} tokens/s  {:.1f} ms ({:.1f} + {:.1f} + {:.1f})  {:.0f} MiB  ETA {}",
+        progress_bar(r.step, r.steps), r.loss, r.tokens_per_s, r.step_ms, r.times.forward_ms,
+        r.times.backward_ms, r.times.optimizer_ms, double(r.memory.total()) / (1 << 20),
+        show_duration(double(r.steps - r.step) * r.step_ms * 1e-3));
+    if (progress_.shown()) {
+      progress_.show(line);
+    } else if (r.step >= next_line_ || r.step == r.steps) {
+      say(line);
+      next_line_ = r.step + std::max<int64_t>(1, r.steps / 50);
+    }
+    write({{"step", r.step},
+           {"loss", r.loss},
+           {"learning_rate", r.learning_rate},
+           {"gradient_norm", r.gradient_norm},
+           {"step_ms", r.step_ms},
+           {"forward_ms", r.times.forward_ms},
+           {"backward_ms", r.times.backward_ms},
+           {"optimizer_ms", r.times.optimizer_ms},
+           {"tokens_per_s", r.tokens_per_s},
+           {"memory_bytes", r.memory.total()}});
+  }
+  void validated(int64_t step, double loss) override {
+    say(fmt::format("step {}: validation loss {:.4f}", step, loss));
+    write({{"step", step}, {"validation_loss", loss}});
+  }
+  void sampled(int64_t step, const std::string& text) override {
+    say(fmt::format("step {}: sample\n{}\n", step, text));
+    write({{"step", step}, {"sample", text}});
+  }
+  void saved(int64_t step, const std::filesystem::path& folder) override {
+    say(fmt::format("step {}: saved {}", step, folder.string()));
+    write({{"step", step}, {"saved", folder.string()}});
+  }
+
+ private:
+  void say(const std::string& line) {
+    progress_.clear();
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+  // A sample may end within a character, and a loss may be no number: neither stops the log.
+  void write(const Json& line) {
+    if (log_.is_open())
+      log_ << line.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+  }
+
+  ProgressLine progress_;
+  std::ofstream log_;
+  int64_t next_line_ = 0;
+};
+
+int run_train(const TrainCommand& o) {
+  ModelOptions model = o.model;
+  if (!o.start.empty()) model.config = o.start;
+  TrainerOptions trainer = model.trainer();
+  trainer.plan = o.plan;
+  trainer.adamw = o.adamw;
+  if (o.resume && o.out.empty()) fail("--resume needs --out, the folder to go on from");
+
+  std::unique_ptr<Tokenizer> tokenizer =
+      o.tokenizer.empty() ? make_byte_tokenizer() : load_tokenizer(o.tokenizer);
+  const bool bytes = o.tokenizer.empty();
+  if (tokenizer->vocab_size() > trainer.model.vocab) {
+    if (!o.start.empty() || std::filesystem::exists(model.config))
+      fail_f("the tokenizer has {} tokens, and the model {}: they do not belong together",
+             tokenizer->vocab_size(), trainer.model.vocab);
+    trainer.model.vocab = tokenizer->vocab_size();
+  }
+  std::unique_ptr<TrainingData> data;
+  if (o.data.empty())
+    data = std::make_unique<GeneratedData>(trainer.model.vocab, trainer.batch, trainer.seq,
+                                           model.seed);
+  else
+    data = std::make_unique<TextData>(
+        std::vector<std::filesystem::path>(o.data.begin(), o.data.end()),
+        bytes ? nullptr : tokenizer.get(), trainer.batch, trainer.seq, model.seed);
+
+  const int64_t warmup = o.warmup >= 0 ? o.warmup : std::min<int64_t>(100, o.steps / 10);
+  const bool cuda = trainer.device.backend == Backend::cuda;
+  const RunOptions options{.trainer = trainer,
+                           .schedule = {.peak = static_cast<float>(o.rate),
+                                        .warmup = warmup,
+                                        .steps = o.steps,
+                                        .final_share = static_cast<float>(o.final_share)},
+                           .seed = model.seed,
+                           .out = o.out,
+                           .resume = o.resume,
+                           .start = o.start,
+                           .save_every = o.save_every,
+                           .keep = o.keep,
+                           .report_every = o.report_every > 0 ? o.report_every : (cuda ? 10 : 1),
+                           .validate_every = o.validate_every,
+                           .sample_every = o.sample_every,
+                           .sample_tokens = o.sample_tokens,
+                           .sample_prompt = o.prompt,
+                           .stop = &interrupted()};
+  const RunData run_data{
+      .training = [&](uint64_t n, auto tokens,
+                      auto targets) { data->fill_batch(n, Split::train, tokens, targets); },
+      .validation = [&](uint64_t n, auto tokens,
+                        auto targets) { data->fill_batch(n, Split::validation, tokens, targets); },
+      .tokenizer = tokenizer.get()};
+  Teller teller(o.log, o.resume);
+  const RunResult result = run_training(options, run_data, teller);
+  if (result.stopped)
+    fmt::print("stopped after step {}{}\n", result.step,
+               o.out.empty() ? "" : ", saved; --resume goes on from here");
+  return 0;
+}
+
+void add_run_options(CLI::App& command, TrainCommand& o) {
+  command
+      .add_option("--data", o.data,
+                  "Text to learn from (default: a generated text with some structure)")
+      ->option_text("FILE ...");
+  command.add_option("--tokenizer", o.tokenizer, "A tokenizer.json (default: a token is a byte)")
+      ->option_text("FILE");
+  command
+      .add_option("--model", o.start, "Begin with the weights in this folder, instead of --config")
+      ->option_text("DIR");
+  command.add_option("--steps", o.steps, "Of the whole run (default: 1000)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->option_text("N");
+  command.add_option("--out", o.out, "Folder for checkpoints (default: none are saved)")
+      ->option_text("DIR");
+  command.add_flag("--resume", o.resume,
+                   "Go on from the latest checkpoint in --out, if there is one");
+  command.add_option("--accumulate", o.model.accumulate, "Batches per step (default: 1)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->option_text("N");
+  command.add_flag("--recompute", o.model.recompute,
+                   "Let plan flash keep less for the backward pass and compute it again");
+}
+
+void add_optimizer_options(CLI::App& command, TrainCommand& o) {
+  command.add_option("--lr", o.rate, "Peak learning rate (default: 0.001)")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("X");
+  command
+      .add_option("--warmup", o.warmup, "Steps up to it (default: 100, or a tenth of all if less)")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("N");
+  command
+      .add_option("--final-lr", o.final_share, "At the end, as a share of the peak (default: 0.1)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->option_text("X");
+  command.add_option("--beta1", o.adamw.beta1, "Of AdamW (default: 0.9)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->option_text("X");
+  command.add_option("--beta2", o.adamw.beta2, "Of AdamW (default: 0.95)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->option_text("X");
+  command.add_option("--weight-decay", o.adamw.weight_decay, "Of matrices (default: 0.1)")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("X");
+  command
+      .add_option("--clip", o.adamw.max_norm, "Largest norm of all gradients; 0: any (default: 1)")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("X");
+}
+
+void add_report_options(CLI::App& command, TrainCommand& o) {
+  auto every = [&](const char* name, int64_t& value, const char* help) {
+    command.add_option(name, value, help)->check(CLI::NonNegativeNumber)->option_text("N");
+  };
+  every("--report-every", o.report_every,
+        "Steps between reports of the loss (default: 10 on CUDA, 1 on the CPU)");
+  every("--validate-every", o.validate_every, "Steps between validations; 0: never (default: 100)");
+  every("--sample-every", o.sample_every, "Steps between samples of text; 0: never (default: 0)");
+  command.add_option("--sample-tokens", o.sample_tokens, "Length of a sample (default: 200)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->option_text("N");
+  command.add_option("--prompt", o.prompt, "What samples begin with (default: a new line)")
+      ->option_text("TEXT");
+  every("--save-every", o.save_every,
+        "Steps between checkpoints; 0: at the end only (default: 500)");
+  command.add_option("--keep", o.keep, "Checkpoints to keep (default: 2)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->option_text("N");
+  command.add_option("--json", o.log, "Write a line of JSON per report to this file")
+      ->option_text("FILE");
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& program, Invocation& invocation) {
+  auto options = std::make_shared<TrainCommand>();
+  CLI::App* command = program.add_subcommand("train", "Train a model on text");
+  add_run_options(*command, *options);
+  add_plan_option(*command, options->plan);
+  add_model_options(*command, options->model);
+  add_optimizer_options(*command, *options);
+  add_report_options(*command, *options);
+  command->footer("Ctrl-C finishes the step, saves a checkpoint and ends; --resume goes on.");
+  command->callback([options, &invocation] { invocation.exit_code = run_train(*options); });
+}
+
+}  // namespace cria

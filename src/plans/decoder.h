@@ -1,0 +1,54 @@
+// Decoding: one sequence grows token by token, and the keys and values of its past are kept. A
+// prompt is taken in one go by products; single tokens by products of a vector, which read each
+// weight once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/dtype.h"
+#include "model/config.h"
+#include "model/weights.h"
+#include "runtime/device.h"
+#include "runtime/stream.h"
+
+namespace cria {
+
+struct DecoderOptions {
+  ModelConfig model;
+  Device device = kCpu;
+  DType dtype = DType::f32;  // of weights, cache and activations: f32 or bf16
+  int capacity = 0;          // tokens the cache holds; 0: the model's context
+};
+
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  // Takes the tokens that follow those taken before, and gives the logits for what comes next, [V].
+  // An Error when the cache is full.
+  virtual std::vector<float> feed(std::span<const int32_t> tokens) = 0;
+
+  // The same with the logits after every token, [n, V].
+  virtual std::vector<float> feed_all(std::span<const int32_t> tokens) = 0;
+
+  // Forgets everything after the first `length` tokens.
+  virtual void rewind(int length) = 0;
+
+  virtual int length() const = 0;
+  virtual int capacity() const = 0;
+  virtual Stream& stream() = 0;
+
+ protected:
+  Decoder() = default;
+};
+
+// `weights` is a flat array in the layout of `map`, in host memory.
+std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, const WeightMap& map,
+                                      std::span<const float> weights);
+
+}  // namespace cria

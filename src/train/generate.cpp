@@ -1,0 +1,21 @@
+#include "train/generate.h"
+
+namespace cria {
+
+std::vector<int32_t> generate(Decoder& decoder, TokenSampler& sampler,
+                              std::span<const int32_t> prompt, int most, std::optional<int32_t> eos,
+                              const OnToken& on_token) {
+  std::vector<int32_t> out;
+  std::vector<float> logits = decoder.feed(prompt);
+  while (std::ssize(out) < most) {
+    const int32_t token = sampler.sample(logits);
+    if (token == eos) break;
+    out.push_back(token);
+    if (on_token && !on_token(token)) break;
+    if (std::ssize(out) == most || decoder.length() == decoder.capacity()) break;
+    logits = decoder.feed({&token, 1});
+  }
+  return out;
+}
+
+}  // namespace cria

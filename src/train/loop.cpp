@@ -1,0 +1,168 @@
+#include "train/loop.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "base/format.h"
+#include "plans/decoder.h"
+#include "train/generate.h"
+#include "train/state.h"
+
+namespace cria {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Run {
+ public:
+  Run(const RunOptions& options, const RunData& data, RunObserver& observer)
+      : options_(options),
+        data_(data),
+        observer_(observer),
+        trainer_(make_trainer(options.trainer)),
+        tokens_(size_t(rows()) * options.trainer.accumulate),
+        targets_(tokens_.size()) {}
+
+  RunResult run() {
+    begin();
+    observer_.began(*trainer_, trainer_->steps());
+    since_ = Clock::now();
+    while (trainer_->steps() < options_.schedule.steps) {
+      step();
+      if (options_.stop && *options_.stop) {
+        result_.stopped = true;
+        break;
+      }
+    }
+    if (trainer_->steps() > reported_) report();
+    if (result_.stopped || trainer_->steps() > saved_) save();
+    if (!result_.stopped && options_.validate_every > 0 && trainer_->steps() > validated_)
+      validate();
+    result_.step = trainer_->steps();
+    return result_;
+  }
+
+ private:
+  int rows() const { return options_.trainer.batch * options_.trainer.seq; }
+  bool due(int64_t every) const { return every > 0 && trainer_->steps() % every == 0; }
+
+  void begin() {
+    trainer_->initialise(options_.seed);
+    if (!options_.start.empty()) load_model(*trainer_, options_.start);
+    if (options_.resume && !options_.out.empty()) {
+      if (const auto latest = CheckpointFolder(options_.out).latest())
+        load_state(*trainer_, *latest, options_.seed);
+    }
+    reported_ = saved_ = trainer_->steps();
+  }
+
+  void step() {
+    const int64_t number = trainer_->steps();
+    std::vector<HostBatch> batches;
+    for (int i = 0; i < options_.trainer.accumulate; ++i) {
+      const auto tokens = std::span(tokens_).subspan(size_t(i) * rows(), rows());
+      const auto targets = std::span(targets_).subspan(size_t(i) * rows(), rows());
+      data_.training(uint64_t(number) * options_.trainer.accumulate + i, tokens, targets);
+      batches.push_back({tokens, targets});
+    }
+    rate_ = options_.schedule.rate(number);
+    trainer_->step(batches, rate_);
+    if (due(options_.report_every) || due(options_.save_every)) report();
+    if (due(options_.validate_every)) validate();
+    if (due(options_.sample_every)) sample();
+    if (due(options_.save_every)) save();
+  }
+
+  void report() {
+    const double loss = trainer_->loss();
+    check(loss);
+    const int64_t steps = trainer_->steps() - reported_;
+    if (steps == 0) return;
+    const double seconds = std::chrono::duration<double>(Clock::now() - since_).count();
+    observer_.stepped({.step = trainer_->steps(),
+                       .steps = options_.schedule.steps,
+                       .loss = loss,
+                       .learning_rate = rate_,
+                       .gradient_norm = trainer_->gradient_norm(),
+                       .step_ms = 1e3 * seconds / double(steps),
+                       .tokens_per_s = double(tokens_.size()) * double(steps) / seconds,
+                       .times = trainer_->times(),
+                       .memory = trainer_->memory()});
+    result_.loss = loss;
+    reported_ = trainer_->steps();
+    since_ = Clock::now();
+  }
+
+  void check(double loss) {
+    if (first_loss_ == 0) first_loss_ = loss;
+    constexpr double kExploded = 4;  // times the first loss
+    if (std::isfinite(loss) && loss <= kExploded * std::max(first_loss_, 1.0)) return;
+    const std::string kept =
+        saved_ > 0 && !options_.out.empty()
+            ? fmt::format("the checkpoint of step {} in {} is kept", saved_, options_.out.string())
+            : std::string("no checkpoint had been saved yet");
+    fail_f(
+        "training has diverged: the loss is {} after step {} (it began at {:.3f}); {}. Try a lower "
+        "--lr, a longer --warmup, or --clip 1",
+        loss, trainer_->steps(), first_loss_, kept);
+  }
+
+  void validate() {
+    double sum = 0;
+    const auto tokens = std::span(tokens_).first(rows()),
+               targets = std::span(targets_).first(rows());
+    for (int i = 0; i < options_.validation_batches; ++i) {
+      data_.validation(uint64_t(i), tokens, targets);
+      sum += trainer_->evaluate({tokens, targets});
+    }
+    result_.validation_loss = sum / options_.validation_batches;
+    validated_ = trainer_->steps();
+    observer_.validated(trainer_->steps(), result_.validation_loss);
+    since_ = Clock::now();
+  }
+
+  void sample() {
+    if (!data_.tokenizer) return;
+    std::vector<float> weights(trainer_->map().size());
+    trainer_->read(Trainer::State::weights, weights);
+    const auto decoder = make_decoder({.model = options_.trainer.model,
+                                       .device = options_.trainer.device,
+                                       .dtype = options_.trainer.dtype},
+                                      trainer_->map(), weights);
+    TokenSampler sampler({.seed = options_.seed + uint64_t(trainer_->steps())});
+    const std::vector<int32_t> prompt = data_.tokenizer->encode(options_.sample_prompt);
+    const auto tokens =
+        generate(*decoder, sampler, prompt, options_.sample_tokens, data_.tokenizer->eos());
+    observer_.sampled(trainer_->steps(), options_.sample_prompt + data_.tokenizer->decode(tokens));
+    since_ = Clock::now();
+  }
+
+  void save() {
+    if (options_.out.empty()) return;
+    check(trainer_->loss());
+    const auto place =
+        save_state(*trainer_, options_.out, options_.seed, options_.keep, data_.tokenizer);
+    saved_ = trainer_->steps();
+    observer_.saved(saved_, place);
+    since_ = Clock::now();
+  }
+
+  const RunOptions& options_;
+  const RunData& data_;
+  RunObserver& observer_;
+  std::unique_ptr<Trainer> trainer_;
+  std::vector<int32_t> tokens_, targets_;
+  Clock::time_point since_;
+  int64_t reported_ = 0, saved_ = 0, validated_ = 0;
+  double first_loss_ = 0;
+  float rate_ = 0;
+  RunResult result_;
+};
+
+}  // namespace
+
+RunResult run_training(const RunOptions& options, const RunData& data, RunObserver& observer) {
+  return Run(options, data, observer).run();
+}
+
+}  // namespace cria

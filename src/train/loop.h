@@ -1,0 +1,77 @@
+// A training run: steps, validation, samples of text and checkpoints, from a start or a resume to
+// the end. What it tells goes to an observer; it prints nothing itself.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "model/checkpoint.h"
+#include "model/tokenizer.h"
+#include "train/schedule.h"
+#include "train/trainer.h"
+
+namespace cria {
+
+// Any batch of the data, by its number: the same number gives the same batch.
+using BatchByNumber =
+    std::function<void(uint64_t number, std::span<int32_t> tokens, std::span<int32_t> targets)>;
+
+struct RunOptions {
+  TrainerOptions trainer;
+  Schedule schedule;  // and how many steps
+  uint64_t seed = 0;
+  std::filesystem::path out = {};    // of checkpoints; empty: none are saved
+  bool resume = false;               // go on from the latest checkpoint in `out`, if there is one
+  std::filesystem::path start = {};  // a model's folder to take the first weights from
+  int64_t save_every = 500;          // steps; 0: at the end only
+  int keep = 2;                      // checkpoints
+  int64_t report_every = 1;  // steps between looks at the loss, for which the device is waited for
+  int64_t validate_every = 100;  // 0: never
+  int validation_batches = 4;
+  int64_t sample_every = 0;  // 0: never
+  int sample_tokens = 200;
+  std::string sample_prompt = "\n";
+  const std::atomic<bool>* stop =
+      nullptr;  // ends the run after the step in progress, with a checkpoint
+};
+
+struct RunData {
+  BatchByNumber training, validation;
+  const Tokenizer* tokenizer = nullptr;  // for samples, and kept beside the weights
+};
+
+struct StepReport {
+  int64_t step = 0;   // 1 is the first
+  int64_t steps = 0;  // of the run
+  double loss = 0;
+  double learning_rate = 0;
+  double gradient_norm = 0;
+  double step_ms = 0;  // wall clock per step since the last report
+  double tokens_per_s = 0;
+  StepTimes times;
+  TrainerMemory memory;
+};
+
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void began(const Trainer&, int64_t /*first_step*/) {}
+  virtual void stepped(const StepReport&) {}
+  virtual void validated(int64_t /*step*/, double /*loss*/) {}
+  virtual void sampled(int64_t /*step*/, const std::string& /*text*/) {}
+  virtual void saved(int64_t /*step*/, const std::filesystem::path&) {}
+};
+
+struct RunResult {
+  int64_t step = 0;
+  double loss = 0;             // of the last step that was looked at
+  double validation_loss = 0;  // the last one; 0 without validation
+  bool stopped = false;        // by RunOptions::stop
+};
+
+// An Error when the loss is no number or has exploded; checkpoints saved before stay.
+RunResult run_training(const RunOptions& options, const RunData& data, RunObserver& observer);
+
+}  // namespace cria

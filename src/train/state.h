@@ -1,0 +1,26 @@
+// A trainer's whole state as files: weights as transformers reads them, moments, and how far it
+// got.
+#pragma once
+
+#include <filesystem>
+
+#include "model/tokenizer.h"
+#include "train/trainer.h"
+
+namespace cria {
+
+// The weights of a model in Hugging Face's layout into a flat array.
+void load_weights(const WeightMap& map, const std::filesystem::path& folder, std::span<float> flat);
+
+// The same into a trainer; the configurations must be equal.
+void load_model(Trainer& trainer, const std::filesystem::path& folder);
+
+// A checkpoint under `root` of where the trainer stands; returns its folder.
+std::filesystem::path save_state(Trainer& trainer, const std::filesystem::path& root, uint64_t seed,
+                                 int keep, const Tokenizer* tokenizer);
+
+// Goes on from a checkpoint: training continues bit for bit. An Error when it was made with other
+// settings.
+void load_state(Trainer& trainer, const std::filesystem::path& checkpoint, uint64_t seed);
+
+}  // namespace cria

@@ -1,0 +1,116 @@
+// Decoding with a cache against the plan that trains, which sees all tokens at once.
+#include "plans/decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/rng.h"
+#include "base/rounding.h"
+#include "runtime/on_device.h"
+#include "train/generate.h"
+#include "train/trainer.h"
+
+namespace cria::test {
+namespace {
+
+constexpr int kTokens = 300;  // more than one chunk of a prompt
+
+class DecoderTest : public OnDevice {
+ protected:
+  void SetUp() override {
+    OnDevice::SetUp();
+    if (IsSkipped()) return;
+    config_ = find_preset("debug").model;
+    config_.context = kTokens;
+    map_.emplace(config_);
+    weights_.resize(map_->size());
+    init_weights(*map_, 3, weights_, 0.1f);
+    Rng rng(1);
+    for (int i = 0; i < kTokens; ++i)
+      tokens_.push_back(static_cast<int32_t>(rng.below(config_.vocab)));
+  }
+  std::unique_ptr<Decoder> decoder(int capacity = 0) {
+    return make_decoder({.model = config_, .device = device(), .capacity = capacity}, *map_,
+                        weights_);
+  }
+  // The logits that the plan `baseline` gives for all tokens.
+  std::vector<float> reference() {
+    auto trainer = make_trainer(
+        {.model = config_, .plan = "baseline", .device = device(), .batch = 1, .seq = kTokens});
+    trainer->write(Trainer::State::weights, weights_);
+    std::vector<float> out(size_t(kTokens) * config_.vocab);
+    trainer->watch({tokens_, tokens_}, [&](const Made& made) {
+      if (made.name != "logits") return;
+      trainer->stream().copy(out.data(), made.data, out.size() * sizeof(float));
+      trainer->stream().synchronize();
+    });
+    return out;
+  }
+  void expect_same(std::span<const float> got, std::span<const float> want, const char* what) {
+    ASSERT_EQ(got.size(), want.size());
+    double error = 0, length = 0;
+    for (size_t i = 0; i < want.size(); ++i)
+      error += std::pow(double(got[i]) - want[i], 2), length += double(want[i]) * want[i];
+    const double bound = 2 * stages_bound(roundoff(DType::f32), 10.0 * config_.layers + 5);
+    EXPECT_LE(std::sqrt(error / length), bound) << what;
+  }
+
+  ModelConfig config_;
+  std::optional<WeightMap> map_;
+  std::vector<float> weights_;
+  std::vector<int32_t> tokens_;
+};
+INSTANTIATE_TEST_SUITE_P(Backends, DecoderTest, every_backend(), backend_name);
+
+TEST_P(DecoderTest, AllAtOnceAsThePlan) {
+  expect_same(decoder()->feed_all(tokens_), reference(), "all");
+}
+
+TEST_P(DecoderTest, OneByOneAsThePlan) {
+  const auto want = reference();
+  auto d = decoder();
+  std::vector<float> got;
+  for (const int32_t token : tokens_) {
+    const auto logits = d->feed({&token, 1});
+    got.insert(got.end(), logits.begin(), logits.end());
+  }
+  expect_same(got, want, "one by one");
+}
+
+TEST_P(DecoderTest, InPiecesAndAfterARewind) {
+  const auto want = reference();
+  const auto all = std::span<const int32_t>(tokens_);
+  auto d = decoder();
+  d->feed(all.first(7));
+  d->feed(all.subspan(50, 100));  // to be forgotten
+  d->rewind(7);
+  d->feed(all.subspan(7, 200));
+  const auto last = d->feed(all.subspan(207));
+  expect_same(last, std::span(want).last(config_.vocab), "pieces");
+}
+
+TEST_P(DecoderTest, SaysWhenTheCacheIsFull) {
+  auto d = decoder(5);
+  d->feed(std::span<const int32_t>(tokens_).first(5));
+  expect_error([&] { d->feed(std::span<const int32_t>(tokens_).first(1)); }, "holds 5 tokens");
+  expect_error([&] { d->rewind(6); }, "rewind");
+  const int32_t outside = config_.vocab;
+  expect_error([&] { decoder()->feed({&outside, 1}); }, "vocabulary");
+}
+
+TEST_P(DecoderTest, GeneratesTheSameTextFromTheSameSeed) {
+  const auto prompt = std::span<const int32_t>(tokens_).first(5);
+  auto text = [&](uint64_t seed, int capacity) {
+    auto d = decoder(capacity);
+    TokenSampler sampler({.temperature = 1, .seed = seed});
+    return generate(*d, sampler, prompt, 20, {});
+  };
+  EXPECT_EQ(text(1, 0), text(1, 0));
+  EXPECT_NE(text(1, 0), text(2, 0));
+  EXPECT_EQ(std::ssize(text(1, 0)), 20);
+  EXPECT_EQ(std::ssize(text(1, 10)), 6);  // 5 fit, and what follows the last
+}
+
+}  // namespace
+}  // namespace cria::test
