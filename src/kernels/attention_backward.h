@@ -11,6 +11,19 @@
 
 namespace cria::kernels {
 
+// Overlaps: a step leaves its last products in flight, under the next one's first; takes more registers.
+template <Lowering Lower, int Queries, int Keys, int HeadDim, int StageCount, int ThreadCount,
+          int MinBlocks = 1, bool Overlaps = false, DotPrecision Dot = DotPrecision::kFp32>
+struct AttentionBackwardConfig
+    : AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks, Dot> {
+  static constexpr bool overlaps = Overlaps;
+  static constexpr int band = 32;  // heads whose programs are started together, those with most work first
+  static std::string name() {
+    return AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks, Dot>::name() +
+           (Overlaps ? "_overlap" : "");
+  }
+};
+
 // What both kernels read.
 template <class T>
 struct AttentionBackwardInputs {
@@ -72,13 +85,17 @@ struct AttentionBackwardQ {
   static constexpr Traits traits = C::traits;
 
   static bool fits(const Args& a) { return AttentionForward<T, C>::fits(a.forward()); }
-  static Grid grid(const Args& a) { return AttentionForward<T, C>::grid(a.forward()); }
+  static Grid grid(const Args& a) {
+    return {a.q.cols > 0 ? int64_t{ceil_div(a.q.rows, C::queries)} * a.q.batch : 0};
+  }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
     constexpr int M = C::queries, N = C::keys;
-    const int head = p.program_id(1), kv_head = head / (a.q.batch / a.k.batch);
-    const int r0 = (p.num_programs(0) - 1 - p.program_id(0)) * M;  // longest rows first
+    const int blocks = ceil_div(a.q.rows, M);
+    const TileIndex at = banded(p.program_id(0), a.q.batch, blocks, C::band);
+    const int head = at.row, kv_head = head / (a.q.batch / a.k.batch);
+    const int r0 = (blocks - 1 - at.col) * M;  // longest rows first
     const int visible = a.causal ? min_of(r0 + M + a.past(), a.k.rows) : a.k.rows;
     const int first_last = a.causal ? r0 + a.past() : a.k.rows - 1;  // last key that query r0 sees
     const float to_log2 = a.scale * kLog2E;
@@ -94,14 +111,14 @@ struct AttentionBackwardQ {
         [&](auto& p, auto& steps) {
           auto dq = p.accumulator(shape<M, C::head_dim>);
           auto weight = p.accumulator(shape<M, N>), dscore = p.accumulator(shape<M, N>);
-          auto at = column(p.arange(shape<M>) + r0) + row(p.arange(shape<1>));
-          const Mask rows{a.q.rows - r0, 1};
+          auto query = column(p.arange(shape<M>) + r0) + row(p.arange(shape<1>));
+          const Mask inside{a.q.rows - r0, 1};
           auto delta = p.full_rows(dq, 0.f);
           auto part = layout_of(p.accumulator(shape<M, 64>));  // few columns at a time cost few registers
           for (int c = 0; c < C::head_dim; c += 64)
             delta += p.sum(p.load(part, a.o, r0, c, head) * p.load(part, a.dout, r0, c, head), axis<1>);
-          p.store(a.delta.row(head), at, delta, rows);
-          auto lse = p.keep(p.load(rows_of(dq), a.lse.row(head), at, rows) * kLog2E);
+          p.store(a.delta.row(head), query, delta, inside);
+          auto lse = p.keep(p.load(rows_of(dq), a.lse.row(head), query, inside) * kLog2E);
           p.fetch_wait();
           steps([&](int j, int stage) {
             p.dot(weight, s.q[0], trans(s.k[stage]), overwrite);
@@ -115,8 +132,9 @@ struct AttentionBackwardQ {
             p.dot_wait(dscore);
             update(dscore, [](float x, float d, float w) { return w * (x - d); }, delta, weight);
             p.dot(dq, p.cast(type<T>, dscore), s.k[stage]);
-            p.dot_wait(dq);
+            if (!C::overlaps) p.dot_wait(dq);
           });
+          p.dot_wait(dq);
           dq *= a.scale;
           p.store_tile(a.dq, head, r0, 0, dq, s.q);
         });
@@ -156,14 +174,15 @@ struct AttentionBackwardKv {
 
   static bool fits(const Args& a) { return AttentionForward<T, C>::fits(a.forward()); }
   static Grid grid(const Args& a) {
-    return {a.k.cols > 0 ? ceil_div(a.k.rows, C::keys) : 0, a.k.batch};
+    return {a.k.cols > 0 ? int64_t{ceil_div(a.k.rows, C::keys)} * a.k.batch : 0};
   }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
     constexpr int M = C::queries, N = C::keys;
-    const int kv_head = p.program_id(1), group = a.q.batch / a.k.batch;
-    const int c0 = p.program_id(0) * N;  // first keys first: the most queries see them
+    const TileIndex at = banded(p.program_id(0), a.k.batch, ceil_div(a.k.rows, N), C::band);
+    const int kv_head = at.row, group = a.q.batch / a.k.batch;
+    const int c0 = at.col * N;  // first keys first: the most queries see them
     const int first = a.causal ? max_of(c0 - a.past(), 0) / M : 0;  // block of queries that sees key c0
     const int per_head = ceil_div(a.q.rows, M) - first;
     const float to_log2 = a.scale * kLog2E;
@@ -183,25 +202,35 @@ struct AttentionBackwardKv {
           p.fetch_wait();
           // Keys and queries past the end need no mask: a key has a row of its own, which is not stored,
           // and a query's zeros in q and dout are factors of all it gives.
-          steps([&](int j, int stage) {
-            const int head = kv_head * group + j / per_head, r0 = (first + j % per_head) * M;
+          auto step = [&](int head, int r0, int stage) {
             p.dot(weight, s.k[0], trans(s.q[stage]), overwrite);
             p.dot(dscore, s.v[0], trans(s.dout[stage]), overwrite);
-            auto query = p.arange(shape<M>) + r0;
-            auto lse = p.load(cols_of(weight), a.lse.row(head), query, query < a.q.rows);
-            auto delta = p.load(cols_of(weight), a.delta.row(head), query, query < a.q.rows);
+            auto per_query = [&](const float* x) {
+              auto query = p.arange(shape<M>) + r0;
+              return r0 + M <= a.q.rows ? p.load(cols_of(weight), x, query)
+                                        : p.load(cols_of(weight), x, query, query < a.q.rows);
+            };
+            auto lse = per_query(a.lse.row(head));
             p.dot_wait(pending<1>, weight);
             update(weight, [=](float x, float l) { return exp2(x * to_log2 - l * kLog2E); }, lse);
             if (a.causal && r0 + a.past() < c0 + N - 1) {
               auto key = column(p.arange(shape<N>) + (c0 - r0 - a.past()));
               weight = p.where(row(p.arange(shape<M>)) >= key, weight, 0.f);
             }
-            p.dot(dv, p.cast(type<T>, weight), s.dout[stage]);
+            auto delta = per_query(a.delta.row(head));
+            auto rounded = p.cast(type<T>, weight);  // ends the life of weight, to save registers
+            p.dot(dv, rounded, s.dout[stage]);
             p.dot_wait(pending<1>, dscore);
-            update(dscore, [](float x, float d, float w) { return w * (x - d); }, delta, weight);
+            update(dscore, [](float x, float d, float w) { return w * (x - d); }, delta, rounded);
             p.dot(dk, p.cast(type<T>, dscore), s.q[stage]);
+            if (!C::overlaps) p.dot_wait(dv, dk);
+          };
+          for (int h = 0; h < group; ++h) {
+            steps(per_head, [&](int j, int stage) {
+              step(kv_head * group + h, (first + j - h * per_head) * M, stage);
+            });
             p.dot_wait(dv, dk);
-          });
+          }
           dk *= a.scale;
           p.store_tile(a.dk, kv_head, c0, 0, dk, s.k);
           p.store_tile(a.dv, kv_head, c0, 0, dv, s.v);
@@ -211,16 +240,22 @@ struct AttentionBackwardKv {
 
 template <class T>
 struct AttentionBackwardSpaces {
-  template <int M, int N, int D, int Threads, int Resident = 1>
-  using Hopper = AttentionConfig<Lowering::kHopper, M, N, D, 2, Threads, Resident>;
+  template <int M, int N, int D, int Stages, int Threads, int Resident = 1, bool Overlaps = false>
+  using Hopper = AttentionBackwardConfig<Lowering::kHopper, M, N, D, Stages, Threads, Resident, Overlaps>;
   template <int M, int N, int D>
-  using Ampere = AttentionConfig<Lowering::kAmpere, M, N, D, 2, 128>;
-  using q = KernelSpace<AttentionBackwardQ, T, Hopper<64, 64, 64, 128, 2>, Hopper<128, 128, 64, 256>,
-                        Hopper<128, 64, 128, 256>, Ampere<64, 64, 64>, Ampere<64, 32, 128>,
-                        Ampere<64, 32, 192>, Ampere<64, 32, 256>>;
-  using kv = KernelSpace<AttentionBackwardKv, T, Hopper<64, 64, 64, 128, 2>, Hopper<64, 128, 64, 256>,
-                         Hopper<64, 128, 128, 256>, Ampere<64, 64, 64>, Ampere<32, 64, 128>,
-                         Ampere<32, 64, 192>, Ampere<32, 64, 256>>;
+  using Ampere = AttentionBackwardConfig<Lowering::kAmpere, M, N, D, 2, 128>;
+  using q = KernelSpace<
+      AttentionBackwardQ, T, Hopper<64, 64, 64, 3, 128, 2>, Hopper<64, 64, 64, 3, 128, 2, true>,
+      Hopper<64, 128, 64, 2, 128, 2>, Hopper<128, 128, 64, 3, 256>, Hopper<128, 128, 64, 3, 256, 1, true>,
+      Hopper<192, 64, 64, 3, 384>, Hopper<192, 64, 64, 3, 384, 1, true>, Hopper<128, 64, 128, 3, 256>,
+      Hopper<128, 64, 128, 3, 256, 1, true>, Hopper<128, 128, 128, 2, 256>, Hopper<192, 64, 128, 3, 384>,
+      Hopper<64, 64, 128, 2, 128, 2>, Ampere<64, 64, 64>, Ampere<64, 32, 128>, Ampere<64, 32, 192>,
+      Ampere<64, 32, 256>>;
+  using kv = KernelSpace<
+      AttentionBackwardKv, T, Hopper<64, 128, 64, 3, 256>, Hopper<64, 128, 64, 3, 256, 1, true>,
+      Hopper<64, 64, 64, 3, 128, 2>, Hopper<64, 64, 64, 3, 128, 2, true>, Hopper<128, 128, 64, 3, 256>,
+      Hopper<64, 192, 64, 3, 384>, Hopper<64, 128, 128, 3, 256>, Ampere<64, 64, 64>, Ampere<32, 64, 128>,
+      Ampere<32, 64, 192>, Ampere<32, 64, 256>>;
 };
 template <>
 struct AttentionBackwardSpaces<float> {
@@ -232,9 +267,9 @@ struct AttentionBackwardSpaces<float> {
                             Shaped<16, 256, DotPrecision::kTf32>>;
   // Blocks of 64 that stay, and of `Walked` that pass by.
   template <int Walked, int D, DotPrecision Dot>
-  using KeysPass = AttentionConfig<Lowering::kAmpere, 64, Walked, D, 2, 128, 1, Dot>;
+  using KeysPass = AttentionBackwardConfig<Lowering::kAmpere, 64, Walked, D, 2, 128, 1, false, Dot>;
   template <int Walked, int D, DotPrecision Dot>
-  using QueriesPass = AttentionConfig<Lowering::kAmpere, Walked, 64, D, 2, 128, 1, Dot>;
+  using QueriesPass = AttentionBackwardConfig<Lowering::kAmpere, Walked, 64, D, 2, 128, 1, false, Dot>;
   using q = Space<AttentionBackwardQ, KeysPass>;
   using kv = Space<AttentionBackwardKv, QueriesPass>;
 };

@@ -192,6 +192,21 @@ TEST(CpuElementwise, SlicesBroadcastAlongTheirAxis) {
   });
 }
 
+TEST(CpuElementwise, OperandsAreReadAsRounded) {
+  with_program<test::Bare<bf16>>([](auto& p) {
+    std::vector<float> x = random_values(64 * 32, 8), y(64 * 32);
+    auto at = column(p.arange(shape<64>)) * 32 + row(p.arange(shape<32>));
+    auto tile = p.keep(p.load(Mma<64, 32, 4>{}, x.data(), at));
+    auto rounded = p.cast(type<bf16>, tile);
+    update(tile, [](float u, float v) { return u - v; }, rounded);
+    p.store(y.data(), at, map([](float u, float v) { return u + 2 * v; }, tile, rounded));
+    for (int e = 0; e < 64 * 32; ++e) {
+      const float r = to_float(from_float<bf16>(x[e]));
+      ASSERT_EQ(y[e], (x[e] - r) + 2 * r) << e;
+    }
+  });
+}
+
 TEST(CpuElementwise, WhereByPosition) {
   with_program([](auto& p) {
     std::vector<float> x = random_values(32 * 64, 7), y(32 * 64);

@@ -15,6 +15,8 @@ template <class X>
 inline constexpr bool is_eager = false;
 template <class E, class L>
 inline constexpr bool is_eager<Tile<E, L>> = true;
+template <class T, class L>
+inline constexpr bool is_eager<Operand<T, L>> = true;
 template <class X>
 inline constexpr bool is_tile = Expression<X>;
 template <class X>
@@ -28,6 +30,8 @@ template <class X>
 inline constexpr bool is_full = false;
 template <class E, Sliced L>
 inline constexpr bool is_full<Tile<E, L>> = true;
+template <class T, Sliced L>
+inline constexpr bool is_full<Operand<T, L>> = true;
 
 // An operand that meets A: a tile, or a number if A is a tile.
 template <class B, class A>

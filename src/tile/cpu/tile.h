@@ -76,12 +76,19 @@ struct Tile {
   CRIA_FN Extent extent() const { return {}; }
 };
 
-// A float tile rounded to memory type T: the register operand A of dot.
+// A float tile rounded to memory type T: the register operand A of dot. Elementwise operations may read it.
 template <class T, class L>
 struct Operand {
+  using Element = float;
   using Layout = L;
   static constexpr int rows = L::rows, cols = L::cols;
   alignas(64) float v[rows * cols];
+
+  template <Region>
+  CRIA_FN float at(int r, int c) const {
+    return v[r * cols + c];
+  }
+  CRIA_FN Extent extent() const { return {}; }
 };
 
 // Writes all elements of an expression, row-major without gaps.

@@ -16,11 +16,21 @@ struct Tile {
   E v[L::regs];
 };
 
-// A float tile rounded to memory type T: the register operand A of dot. 16-bit types are packed in pairs.
+// A float tile rounded to memory type T: the register operand A of dot. 16-bit types are packed in pairs, and
+// unpacked where an elementwise operation uses them.
 template <class T, class L>
 struct Operand {
   using Layout = L;
   uint32_t v[sizeof(T) == 2 ? L::regs / 2 : L::regs];
+  CRIA_FN float unpacked(int i) const {
+    if constexpr (sizeof(T) == 4) {
+      return __uint_as_float(v[i]);
+    } else {
+      float low, high;
+      unpack2<T>(v[i / 2], low, high);
+      return i % 2 == 0 ? low : high;
+    }
+  }
 };
 
 // A tile of 16-bit elements as it lies in memory, two to a register; unpacked anew wherever it is used.
@@ -45,6 +55,10 @@ struct LayoutOf<Tile<E, L>> {
 };
 template <class T, class L>
 struct LayoutOf<Packed<T, L>> {
+  using type = L;
+};
+template <class T, class L>
+struct LayoutOf<Operand<T, L>> {
   using type = L;
 };
 template <class X>
