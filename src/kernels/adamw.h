@@ -136,9 +136,10 @@ struct Accumulate {
   }
 };
 
+// Small blocks: a CPU computes on what is still in the nearest cache.
 template <class T>
 using AdamWKernels =
-    KernelList<KernelSpace<AdamW, T, BlockConfig<1024, 256>, BlockConfig<1024, 128>>,
+    KernelList<KernelSpace<AdamW, T, BlockConfig<256, 64>, BlockConfig<1024, 256>>,
                KernelSpace<Accumulate, T, BlockConfig<2048, 256>, BlockConfig<1024, 256>>>;
 
 }  // namespace cria::kernels

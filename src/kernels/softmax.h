@@ -78,16 +78,21 @@ struct SoftmaxForward {
       else
         normalise(x * a.scale);
     } else if constexpr (C::walks) {
-      const int seen = a.causal ? min_of(r0 + past + 1, n) : n;
-      const auto block = [&](int start) {
-        auto j = p.arange(shape<C::cols>) + start;
-        auto x = p.load(a.x.at(b, r0, 0), j, j < n);
-        return p.where(j < seen, x * a.scale, kNothing);
+      const auto normalise = [&](int seen, auto hidden) {
+        const auto block = [&](int start) {
+          auto j = p.arange(shape<C::cols>) + start;
+          return hidden(p.load(a.x.at(b, r0, 0), j, j < n, kNothing) * a.scale, j);
+        };
+        const RowExponentials row = walk_exponentials<C>(p, seen, block);
+        const float share = 1.f / row.total;
+        for (int start = 0; start < n; start += C::cols)
+          p.store(a.y, exp(block(start) - row.top) * share, r0, start, b);
       };
-      const RowExponentials row = walk_exponentials<C>(p, seen, block);
-      const float share = 1.f / row.total;
-      for (int start = 0; start < n; start += C::cols)
-        p.store(a.y, exp(block(start) - row.top) * share, r0, start, b);
+      const int seen = r0 + past + 1;
+      if (a.causal)
+        normalise(seen, [&](auto z, auto j) { return p.where(j < seen, z, kNothing); });
+      else
+        normalise(n, [](auto z, auto) { return z; });
     }
   }
 };

@@ -45,6 +45,26 @@ TYPED_TEST(CpuMemory, MasksCutLoadsAndStores) {
   }
 }
 
+TYPED_TEST(CpuMemory, PackedLoadsAndMappedStoresAreLoadsAndStores) {
+  using T = TypeParam;
+  constexpr int kBlock = 256;
+  for (int n : {0, 1, 100, kBlock})
+    with_program<Bare<T>>([&](auto& p) {
+      const std::vector<T> values = random_values<T>(n, n);
+      Guarded<T> y(n);
+      auto i = p.arange(shape<kBlock>);
+      auto x = p.load_packed(values.data(), i, i < n, -kInfinity);
+      float most = -kInfinity;
+      for (const T v : values) most = std::max(most, to_float(v));
+      ASSERT_EQ(p.max(x), most);
+      p.store_mapped(
+          y.data(), i, [](float v) { return 2 * v + 1; }, x, i < n);
+      for (int e = 0; e < n; ++e)
+        ASSERT_EQ(to_float(y[e]), to_float(from_float<T>(2 * to_float(values[e]) + 1)));
+      y.check("y");
+    });
+}
+
 // Loads of different lengths meet: each is masked by its own bound.
 TYPED_TEST(CpuMemory, EveryLoadHasItsOwnMask) {
   using T = TypeParam;
