@@ -64,7 +64,7 @@ int run_generate(const GenerateCommand& o) {
   LoadedModel model = load_decoder(o.model, o.device, o.dtype, o.context);
   const auto tokenizer = tokenizer_of(o.model, model.config);
   std::vector<int32_t> prompt = tokenizer->encode(o.prompt);
-  if (prompt.empty() && tokenizer->bos()) prompt.push_back(*tokenizer->bos());
+  if (tokenizer->bos()) prompt.insert(prompt.begin(), *tokenizer->bos());
   if (prompt.empty()) prompt = tokenizer->encode("\n");
   TokenSampler sampler(o.sampler);
 

@@ -125,7 +125,10 @@ int run_train(const TrainCommand& o) {
   else
     data = std::make_unique<TextData>(
         std::vector<std::filesystem::path>(o.data.begin(), o.data.end()),
-        bytes ? nullptr : tokenizer.get(), trainer.batch, trainer.seq, model.seed);
+        bytes ? nullptr : tokenizer.get(), trainer.batch, trainer.seq, model.seed,
+        [line = std::make_shared<ProgressLine>()](double share) {
+          share < 1 ? line->show(fmt::format("tokenizing {:.0f} %", 100 * share)) : line->clear();
+        });
 
   const int64_t warmup = o.warmup >= 0 ? o.warmup : std::min<int64_t>(100, o.steps / 10);
   const bool cuda = trainer.device.backend == Backend::cuda;

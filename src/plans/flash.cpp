@@ -19,17 +19,19 @@ void FlashPlan<T>::place(Arena& arena) {
   };
   blocks_.assign(c.layers, {});
   for (Block& b : blocks_) {
-    const bool own = &b == &blocks_[0] || !this->setup_.recompute;
+    const auto i = &b - &blocks_[0];
+    const bool own = i < 2 || !this->setup_.recompute;
     b.qkv = take(c.qkv_width());
     b.lse = take_row_values();
     b.o = take(c.query_width());
     b.h = take(c.dim);
     b.r = matrix_of(arena.take<float>(this->rows()), this->rows(), 1);
-    b.m = own ? take(c.dim) : blocks_[0].m;
-    b.gate_up = own ? take(2 * c.ffn) : blocks_[0].gate_up;
+    b.m = own ? take(c.dim) : blocks_[i % 2].m;
+    b.gate_up = own ? take(2 * c.ffn) : blocks_[i % 2].gate_up;
   }
-  act_ = take(c.ffn);
-  d_qkv_ = take(c.qkv_width());
+  for (auto& act : act_) act = take(c.ffn);
+  for (auto& d_qkv : d_qkv_) d_qkv = take(c.qkv_width());
+  for (auto& d : d_ring_) d = take(c.dim);
   d_o_ = take(c.query_width());
   delta_ = take_row_values();
 }
@@ -39,6 +41,7 @@ void FlashPlan<T>::block_forward(int layer) {
   const ModelConfig& c = this->config();
   const auto& w = this->setup_.weights.layers[layer];
   const Block& b = blocks_[layer];
+  const Tensor<T> act = act_[0];
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
 
   this->linear(this->n(layer), w.qkv, b.qkv);
@@ -61,9 +64,9 @@ void FlashPlan<T>::block_forward(int layer) {
   this->made(layer, "ffn_norm", b.m);
   this->linear(b.m, w.gate_up, b.gate_up);
   const Halves<T> ffn(b.gate_up);
-  launch(this->stream_, kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = act_});
-  this->made(layer, "activation", act_);
-  this->linear(act_, w.down, this->x(layer + 1), b.h);
+  launch(this->stream_, kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = act});
+  this->made(layer, "activation", act);
+  this->linear(act, w.down, this->x(layer + 1), b.h);
   this->input_norm(layer + 1);
 }
 
@@ -79,24 +82,24 @@ void FlashPlan<T>::ffn_backward(int layer) {
   const auto& w = this->setup_.weights.layers[layer];
   const auto& g = this->setup_.gradients.layers[layer];
   const Block& b = blocks_[layer];
-  const Tensor<T> d = this->d_, dn = this->dn_;
+  const Tensor<T> d = this->d_, dn = this->dn_, act = act_[layer % 2];
 
   if (this->setup_.recompute) {
     this->norm(b.h, w.ffn_norm, b.m, b.r);
     this->linear(b.m, w.gate_up, b.gate_up);
   }
-  linear_dx<T>(this->stream_, this->setup_.precision, d, w.down, act_);
-  this->made(layer, "d_activation", act_);
-  const Halves<T> ffn(b.gate_up);  // becomes its own gradient, and act_ the activation again
+  this->linear_dx(d, w.down, act);
+  this->made(layer, "d_activation", act);
+  const Halves<T> ffn(b.gate_up);  // becomes its own gradient, and act the activation again
   launch(
       this->stream_,
       kernels::SiluUpBackwardArgs<T>{
-          .gate = ffn.gate, .up = ffn.up, .dy = act_, .dgate = ffn.gate, .dup = ffn.up, .y = act_});
-  linear_dw<T>(this->stream_, this->setup_.precision, d, act_, g.down);
+          .gate = ffn.gate, .up = ffn.up, .dy = act, .dgate = ffn.gate, .dup = ffn.up, .y = act});
+  this->linear_dw(act, d, g.down);
   this->linear_backward(b.m, w.gate_up, b.gate_up, dn, g.gate_up);
   this->made(layer, "d_ffn_norm", dn);
-  this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, d, g.ffn_norm);
-  this->made(layer, "d_residual", d);
+  this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, next_d(), g.ffn_norm);
+  this->made(layer, "d_residual", this->d_);
 }
 
 // h = x + o(softmax(scale q kᵀ) v), q, k and v from n = norm(x)
@@ -106,9 +109,9 @@ void FlashPlan<T>::attention_backward(int layer) {
   const auto& w = this->setup_.weights.layers[layer];
   const auto& g = this->setup_.gradients.layers[layer];
   const Block& b = blocks_[layer];
-  const Tensor<T> d = this->d_, dn = this->dn_;
+  const Tensor<T> d = this->d_, dn = this->dn_, d_qkv = d_qkv_[layer % 2];
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
-  const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv_);
+  const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv);
 
   this->linear_backward(b.o, w.o, d, d_o_, g.o);
   this->made(layer, "d_attention", d_o_);
@@ -130,9 +133,15 @@ void FlashPlan<T>::attention_backward(int layer) {
   this->made(layer, "d_v", d_heads.v_rows());
 
   if (this->setup_.recompute) this->input_norm(layer);
-  this->linear_backward(this->n(layer), w.qkv, d_qkv_, dn, g.qkv);
+  this->linear_backward(this->n(layer), w.qkv, d_qkv, dn, g.qkv);
   this->made(layer, "d_norm", dn);
-  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d, d, g.attention_norm);
+  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d, next_d(),
+                      g.attention_norm);
+}
+
+template <class T>
+Tensor<T> FlashPlan<T>::next_d() {
+  return this->d_ = d_ring_[d_at_++ % d_ring_.size()];
 }
 
 template class FlashPlan<float>;

@@ -39,7 +39,10 @@ class CountLaunches {
 }  // namespace
 
 template <class T>
-Plan<T>::Plan(Stream& stream, const PlanSetup<T>& setup) : stream_(stream), setup_(setup) {}
+Plan<T>::Plan(Stream& stream, const PlanSetup<T>& setup)
+    : stream_(stream), setup_(setup), side_(stream.device()) {
+  for (int i = 0; i <= setup.config.layers; ++i) side_ends_.emplace_back(stream.device());
+}
 
 template <class T>
 void Plan<T>::place(Arena& arena) {
@@ -49,8 +52,8 @@ void Plan<T>::place(Arena& arena) {
   r_.assign(layers + 1, {});
   for (int i = 0; i <= layers; ++i) {
     x_[i] = take(arena, dim);
-    const bool shared = !keeps_norms() && i > 0 && i < layers;
-    n_[i] = shared ? n_[0] : take(arena, dim);
+    const bool shared = !keeps_norms() && i > 1 && i < layers;
+    n_[i] = shared ? n_[i % 2] : take(arena, dim);
     r_[i] = matrix_of(arena.take<float>(rows()), rows(), 1);
   }
   logits_ = take(arena, config().vocab);
@@ -58,7 +61,8 @@ void Plan<T>::place(Arena& arena) {
   d_ = take(arena, dim);
   dn_ = take(arena, dim);
   const int shares = kernels::rmsnorm_partials(core_count(arena.device()));
-  partials_ = matrix_of(arena.take<float>(int64_t{shares} * dim), shares, dim);
+  for (Tensor<float>& p : partials_)
+    p = matrix_of(arena.take<float>(int64_t{shares} * dim), shares, dim);
 }
 
 template <class T>
@@ -86,15 +90,21 @@ void Plan<T>::forward(const Batch& batch, bool gradient) {
 template <class T>
 void Plan<T>::backward(const Batch& batch) {
   const int layers = config().layers;
+  next_event_ = 0;
+  next_partials_ = 0;
   made("d_logits", logits_);
   linear_backward(n(layers), setup_.weights.head, logits_, dn_, setup_.gradients.head);
   made("d_final_norm", dn_);
   norm_backward(x(layers), norm_weight(layers), r(layers), dn_, {}, d_, norm_gradient(layers));
+  end_side(layers);
   for (int i = layers - 1; i >= 0; --i) {
     made(i, "d_output", d_);
     CountLaunches count(stream_, block_launches_.backward);
+    if (i + 2 <= layers) wait_for_side(i + 2);
     block_backward(i);
+    end_side(i);
   }
+  wait_for_side(0);
   made("d_embedding", d_);
   // With a tied head the table's gradient has begun with the head's.
   const Tensor<T> table = setup_.gradients.embedding;
@@ -127,10 +137,11 @@ void Plan<T>::norm(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<flo
 template <class T>
 void Plan<T>::norm_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const float> r,
                             Tensor<const T> dy, Tensor<const T> add, Tensor<T> dx, Tensor<T> dw) {
+  const Tensor<float> partials = partials_[next_partials_++ % partials_.size()];
   launch(stream_,
          kernels::RmsNormBackwardArgs<T>{
-             .x = x, .w = w, .r = r, .dy = dy, .add = add, .dx = dx, .partials = partials_});
-  launch(stream_, kernels::ColumnSumArgs<T>{.x = partials_, .y = dw});
+             .x = x, .w = w, .r = r, .dy = dy, .add = add, .dx = dx, .partials = partials});
+  aside([&](Stream& s) { launch(s, kernels::ColumnSumArgs<T>{.x = partials, .y = dw}); });
 }
 
 template <class T>
@@ -152,8 +163,43 @@ void Plan<T>::rope_backward(Tensor<const T> heads, Tensor<T> to) {
 template <class T>
 void Plan<T>::linear_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const T> dy,
                               Tensor<T> dx, Tensor<T> dw) {
-  linear_dw(stream_, setup_.precision, dy, x, dw);
-  linear_dx(stream_, setup_.precision, dy, w, dx);
+  linear_dw(x, dy, dw);
+  linear_dx(dy, w, dx);
+}
+
+template <class T>
+void Plan<T>::linear_dw(Tensor<const T> x, Tensor<const T> dy, Tensor<T> dw) {
+  aside([&](Stream& s) { cria::linear_dw(s, setup_.precision, dy, x, dw); });
+}
+
+template <class T>
+void Plan<T>::linear_dx(Tensor<const T> dy, Tensor<const T> w, Tensor<T> dx) {
+  cria::linear_dx(stream_, setup_.precision, dy, w, dx);
+}
+
+// A recorder wants launches one by one, and on the CPU one follows the other anyway.
+template <class T>
+Stream& Plan<T>::side() {
+  const bool apart = overlaps() && stream_.device().backend == Backend::cuda && !stream_.recorder();
+  return apart ? side_ : stream_;
+}
+
+template <class T>
+void Plan<T>::follow(Stream& later, Stream& earlier) {
+  if (next_event_ == events_.size()) events_.emplace_back(stream_.device());
+  Event& event = events_[next_event_++];
+  event.record(earlier);
+  later.wait(event);
+}
+
+template <class T>
+void Plan<T>::end_side(int layer) {
+  if (&side() != &stream_) side_ends_[layer].record(side_);
+}
+
+template <class T>
+void Plan<T>::wait_for_side(int layer) {
+  if (&side() != &stream_) stream_.wait(side_ends_[layer]);
 }
 
 template <class T>

@@ -24,10 +24,14 @@ Event& Event::operator=(Event&& other) noexcept {
   return *this;
 }
 
-void Event::record(Stream& stream) {
+void Event::record(Stream& stream) { record(stream, false); }
+
+void Event::record_time(Stream& stream) { record(stream, true); }
+
+void Event::record(Stream& stream, bool timed_only) {
   require(stream.device() == device_,
           "an Event can only be recorded in a Stream of its own device");
-  driver_of(device_).record_event(device_.index, native_, stream.native());
+  driver_of(device_).record_event(device_.index, native_, stream.native(), timed_only);
 }
 
 void Event::synchronize() const { driver_of(device_).synchronize_event(device_.index, native_); }

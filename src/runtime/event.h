@@ -14,9 +14,12 @@ class Event {
   Event(Event&& other) noexcept;
   Event& operator=(Event&& other) noexcept;
 
-  // Marks the end of the work put into the stream so far; recording again moves the mark, and so does
-  // each replay of a graph that it was recorded into.
+  // Marks the end of the work put into the stream so far; recording again moves the mark.
   void record(Stream& stream);
+
+  // The same for a mark that is only timed, not waited for by streams: recorded into a graph, it
+  // moves with each replay.
+  void record_time(Stream& stream);
 
   // Waits until the device has passed the mark.
   void synchronize() const;
@@ -25,6 +28,8 @@ class Event {
   void* native() const { return native_; }  // cudaEvent_t on CUDA
 
  private:
+  void record(Stream& stream, bool timed_only);
+
   Device device_;
   void* native_ = nullptr;
 };

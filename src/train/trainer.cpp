@@ -154,10 +154,10 @@ void TrainerOf<T>::sum_losses() {
 
 template <class T>
 void TrainerOf<T>::run_batch() {
-  phases_[0].record(stream_);
+  phases_[0].record_time(stream_);
   plan_->forward(batch_.view());
   sum_losses();
-  phases_[1].record(stream_);
+  phases_[1].record_time(stream_);
   plan_->backward(batch_.view());
   if (accumulates()) {
     launch(stream_,
@@ -165,7 +165,7 @@ void TrainerOf<T>::run_batch() {
                                       .sum = vector_of(sum_.as<float>(), elements())});
     launch(stream_, kernels::AccumulateArgs<float>{.x = loss_, .sum = losses_sum_});
   }
-  phases_[2].record(stream_);
+  phases_[2].record_time(stream_);
 }
 
 template <class T>
@@ -190,7 +190,7 @@ void TrainerOf<T>::run_optimizer() {
                                .norm2 = norm2_,
                                .decayed = map_.matrices(),
                                .grad_scale = 1.f / static_cast<float>(options_.accumulate)});
-  phases_[3].record(stream_);
+  phases_[3].record_time(stream_);
 }
 
 // The first time the launches run as they are: setting up may not be captured.
@@ -291,7 +291,7 @@ TrainerMemory TrainerOf<T>::memory() const {
           .gradients = int64_t(gradients_.bytes() + sum_.bytes()),
           .optimizer = int64_t(m_.bytes() + v_.bytes()),
           .activations = int64_t(activations_.capacity_bytes()),
-          .workspace = int64_t(stream_.workspace_bytes())};
+          .workspace = int64_t(stream_.workspace_bytes() + plan_->workspace_bytes())};
 }
 
 template <class T>

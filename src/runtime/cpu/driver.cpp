@@ -74,7 +74,7 @@ class CpuDriver final : public Driver {
 
   void* make_event(int) const override { return new Mark; }
   void destroy_event(int, void* event) const noexcept override { delete static_cast<Mark*>(event); }
-  void record_event(int, void* event, void*) const override {
+  void record_event(int, void* event, void*, bool) const override {
     *static_cast<Mark*>(event) = Clock::now();
   }
   void wait_event(int, void*, void*) const override {}

@@ -105,14 +105,14 @@ class CudaDriver final : public Driver {
   void destroy_event(int, void* event) const noexcept override {
     cudaEventDestroy(as_event(event));
   }
-  void record_event(int index, void* event, void* stream) const override {
+  void record_event(int index, void* event, void* stream, bool timed_only) const override {
     use(index);
-    // In a capture the mark becomes a part of the graph, and each replay moves it.
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    check(cudaStreamIsCapturing(as_stream(stream), &status), "cudaStreamIsCapturing");
-    const bool captured = status == cudaStreamCaptureStatusActive;
+    if (timed_only)
+      check(cudaStreamIsCapturing(as_stream(stream), &status), "cudaStreamIsCapturing");
+    const bool in_graph = status == cudaStreamCaptureStatusActive;
     check(cudaEventRecordWithFlags(as_event(event), as_stream(stream),
-                                   captured ? cudaEventRecordExternal : cudaEventRecordDefault),
+                                   in_graph ? cudaEventRecordExternal : cudaEventRecordDefault),
           "cudaEventRecord");
   }
   void wait_event(int index, void* stream, void* event) const override {

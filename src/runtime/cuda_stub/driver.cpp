@@ -26,7 +26,7 @@ class AbsentDriver final : public Driver {
   void fill(int, void*, void*, int, size_t) const override { absent(); }
   void* make_event(int) const override { absent(); }
   void destroy_event(int, void*) const noexcept override {}
-  void record_event(int, void*, void*) const override { absent(); }
+  void record_event(int, void*, void*, bool) const override { absent(); }
   void wait_event(int, void*, void*) const override { absent(); }
   void synchronize_event(int, void*) const override { absent(); }
   double elapsed_us(int, void*, void*) const override { absent(); }

@@ -1,0 +1,146 @@
+// Whole runs: resumed ones equal uninterrupted ones bit for bit, a stop saves, a divergence
+// explains itself.
+#include "train/loop.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <map>
+
+#include "runtime/on_device.h"
+#include "train/data.h"
+
+namespace cria::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Notes final : public RunObserver {
+ public:
+  std::map<int64_t, double> losses, validations;
+  std::map<int64_t, std::string> samples;
+  std::vector<int64_t> saves;
+  std::atomic<bool> stop{false};
+  int64_t stop_at = -1;
+
+  void stepped(const StepReport& r) override {
+    losses[r.step] = r.loss;
+    if (r.step == stop_at) stop = true;
+  }
+  void validated(int64_t step, double loss) override { validations[step] = loss; }
+  void sampled(int64_t step, const std::string& text) override { samples[step] = text; }
+  void saved(int64_t step, const fs::path&) override { saves.push_back(step); }
+};
+
+class LoopTest : public OnDevice {
+ protected:
+  void SetUp() override {
+    OnDevice::SetUp();
+    folder_ = fs::temp_directory_path() / ("cria_loop_test_" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  RunOptions options(int64_t steps) {
+    const Preset& preset = find_preset("debug");
+    return {.trainer = {.model = preset.model,
+                        .device = device(),
+                        .batch = preset.batch,
+                        .seq = preset.seq},
+            .schedule = {.peak = 1e-3f, .warmup = 3, .steps = steps},
+            .seed = 4,
+            .out = folder_,
+            .save_every = 0,
+            .validate_every = 0};
+  }
+  RunResult run(const RunOptions& o, Notes& notes) {
+    const GeneratedData data(o.trainer.model.vocab, o.trainer.batch, o.trainer.seq, o.seed);
+    RunOptions with_stop = o;
+    with_stop.stop = &notes.stop;
+    return run_training(
+        with_stop,
+        {.training = [&](uint64_t n, auto x, auto y) { data.fill_batch(n, Split::train, x, y); },
+         .validation = [&](uint64_t n, auto x,
+                           auto y) { data.fill_batch(n, Split::validation, x, y); },
+         .tokenizer = tokenizer_.get()},
+        notes);
+  }
+
+  fs::path folder_;
+  std::unique_ptr<Tokenizer> tokenizer_ = make_byte_tokenizer();
+};
+INSTANTIATE_TEST_SUITE_P(Backends, LoopTest, every_backend(), backend_name);
+
+TEST_P(LoopTest, ResumesBitForBit) {
+  for (const int accumulate : {1, 2}) {
+    fs::remove_all(folder_);
+    RunOptions o = options(12);
+    o.trainer.accumulate = accumulate;
+    Notes whole, first, second;
+    run(o, whole);
+    fs::remove_all(folder_);
+    first.stop_at = 5;
+    const RunResult stopped = run(o, first);
+    EXPECT_TRUE(stopped.stopped);
+    EXPECT_EQ(stopped.step, 5);
+    EXPECT_EQ(first.saves, std::vector<int64_t>{5});
+    o.resume = true;
+    run(o, second);
+    EXPECT_EQ(second.losses.begin()->first, 6);
+    for (const auto& [step, loss] : whole.losses)
+      EXPECT_EQ(loss, step <= 5 ? first.losses.at(step) : second.losses.at(step))
+          << "step " << step;
+  }
+}
+
+TEST_P(LoopTest, LearnsTheGeneratedText) {
+  RunOptions o = options(120);
+  o.schedule.peak = 5e-3f;
+  o.validate_every = 60;
+  Notes notes;
+  const RunResult result = run(o, notes);
+  EXPECT_LT(result.loss, 0.6 * notes.losses.at(1));
+  EXPECT_LT(notes.validations.at(120), notes.validations.at(60));
+}
+
+TEST_P(LoopTest, SavesAndSamplesWhenItShould) {
+  RunOptions o = options(7);
+  o.save_every = 3, o.sample_every = 4, o.sample_tokens = 9, o.sample_prompt = "ab";
+  Notes notes;
+  run(o, notes);
+  EXPECT_EQ(notes.saves, (std::vector<int64_t>{3, 6, 7}));
+  ASSERT_EQ(notes.samples.size(), 1u);
+  EXPECT_EQ(notes.samples.at(4).substr(0, 2), "ab");
+  EXPECT_EQ(notes.samples.at(4).size(), 11u);
+}
+
+TEST_P(LoopTest, ADivergenceKeepsTheLastCheckpoint) {
+  RunOptions o = options(200);
+  o.schedule = {.peak = 50, .warmup = 100, .steps = 200};
+  o.trainer.adamw.max_norm = 0;
+  o.save_every = 1;
+  Notes notes;
+  expect_error([&] { run(o, notes); }, "training has diverged");
+  ASSERT_FALSE(notes.saves.empty());
+  const auto latest = CheckpointFolder(folder_).latest();
+  ASSERT_TRUE(latest.has_value());
+  EXPECT_TRUE(fs::exists(*latest / "model.safetensors"));
+}
+
+TEST_P(LoopTest, RefusesToResumeAnotherRun) {
+  RunOptions o = options(2);
+  Notes notes;
+  run(o, notes);
+  o.resume = true;
+  o.schedule.steps = 4;
+  o.trainer.batch = 1;
+  expect_error([&] { run(o, notes); }, "batch");
+  o = options(4);
+  o.resume = true;
+  o.trainer.model.ffn += 8;
+  expect_error([&] { run(o, notes); }, "other sizes");
+}
+
+}  // namespace
+}  // namespace cria::test
