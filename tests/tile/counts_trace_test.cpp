@@ -274,6 +274,31 @@ TEST(TraceCounts, AsyncCopiesAndLdmatrix) {
   EXPECT_EQ(t.unique_bytes_written(), 64 * 64 * 2);
 }
 
+// A shared tile read as a rounded accumulator.
+template <class T>
+struct ReadAsAccumulator : Product<T, Lowering::kHopper> {
+  using Base = Product<T, Lowering::kHopper>;
+  template <class P>
+  CRIA_FN static void run(P& p, const typename Base::Args& a, typename Base::Shared& s) {
+    p.fetch(s.a[0], a.a, 0, 0, 0);
+    p.fetch_wait();
+    auto x = p.cast(type<T>, p.accumulator(shape<64, 64>));
+    p.read(x, s.a[0]);
+    p.store_tile(a.c, 0, 0, 0, x, s.out);
+  }
+};
+
+TEST(TraceCounts, ReadsOfSharedTilesAreFragments) {
+  using K = ReadAsAccumulator<bf16>;
+  Square<bf16> m;
+  for (int i = 0; i < 64 * 64; ++i) m.a[i] = from_float<bf16>(float(i % 251));
+  Trace t;
+  trace<K>(m.args<K>(64), t);
+  EXPECT_EQ(t.total(AccessKind::kSharedLoad).requests, 4 * 4);  // ldmatrix: 4 per warp
+  EXPECT_EQ(t.total(AccessKind::kSharedLoad).conflicts, 0);
+  for (int i = 0; i < 64 * 64; ++i) ASSERT_EQ(m.c[i].bits, m.a[i].bits) << i;
+}
+
 TEST(TraceCounts, BulkCopies) {
   using K = Product<bf16, Lowering::kHopper>;
   Square<bf16> m;

@@ -217,6 +217,18 @@ CRIA_FN void update(Tile<E, L>& t, F f, const X&... x) {
   evaluate(Map<F, L, const Tile<E, L>&, decltype(refer(x))...>{f, {t, refer(x)...}}, t.v);
 }
 
+// Several rounded tiles at once, in place: f changes the elements it is given, f(t, more...).
+template <class F, class T, class L, class... More>
+CRIA_FN void update_all(F f, Operand<T, L>& t, More&... more) {
+  static_assert((std::is_same_v<More, Operand<T, L>> && ...),
+                "update_all: the tiles must have one type and layout");
+  const auto round = [](float& x) { x = rounded_to<T>(x); };
+  for (int i = 0; i < L::rows * L::cols; ++i) {
+    f(t.v[i], more.v[i]...);
+    round(t.v[i]), (round(more.v[i]), ...);
+  }
+}
+
 #define CRIA_TILE_OPERATOR(op)                               \
   template <class A, Meets<A> B>                             \
   CRIA_FN auto operator op(const A& a, const B& b) {         \

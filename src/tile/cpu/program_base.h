@@ -285,7 +285,7 @@ class ProgramBase {
     using L = typename X::Layout;
     static_assert(L::rows == R && L::cols == C, "write: tile and view differ in shape");
     probe_.write(v, L{}, at);
-    evaluate(map([](float e) { return rounded_to<T>(e); }, x), v.stage->data);
+    evaluate(map([](float e) { return rounded_to<T>(e); }, x), v.data);
     v.stage->form = Form::kWritten;
   }
   template <class T, int R, int C>
@@ -297,9 +297,15 @@ class ProgramBase {
     static_assert(L::rows == R && L::cols == C, "read: layout and view differ in shape");
     require_filled(v);
     probe_.read(v, layout, at);
-    const Matrix m = plain_floats(*v.stage, spare_);
-    const auto block = Offsets<R, C, true>{0, m.stride, 1};
-    return load_node<L>(m.data, block, Mask{m.outer, m.inner}, 0.f);
+    return shared_node<L>(v);
+  }
+  // Into the layout of a rounded accumulator.
+  template <class T, class L, int R, int C>
+  CRIA_FN void read(Operand<T, L>& to, View<T, R, C> v, Source at = Source::current()) {
+    static_assert(L::rows == R && L::cols == C, "read: tile and view differ in shape");
+    require_filled(v);
+    probe_.read(v, to, at);
+    evaluate(shared_node<L>(v), to.v);
   }
   CRIA_FN void sync() const {}
   template <int S, class Fetch, class Consume>
@@ -323,6 +329,14 @@ class ProgramBase {
   CRIA_FN auto cast(Type<T>, const X& x) const {
     Operand<T, typename X::Layout> out;
     evaluate(map([](float e) { return rounded_to<T>(e); }, x), out.v);
+    return out;
+  }
+  // N columns of a rounded accumulator, from c0.
+  template <class T, int M, int All, int Warps, int N>
+  CRIA_FN auto columns(const Operand<T, Mma<M, All, Warps>>& x, Shape<N>, int c0) const {
+    Operand<T, Mma<M, N, Warps>> out;
+    for (int r = 0; r < M; ++r)
+      for (int c = 0; c < N; ++c) out.v[r * N + c] = x.v[r * All + c0 + c];
     return out;
   }
   template <class T, Expression X, class Staging>
@@ -380,6 +394,12 @@ class ProgramBase {
   CRIA_FN bool streams(int64_t tile_elements) const {
     constexpr int64_t kStreamBytes = int64_t{64} << 20;
     return sizeof(T) == 4 && tile_elements * 4 * launch_.programs.programs() >= kStreamBytes;
+  }
+  template <class L, class T, int R, int C>
+  CRIA_FN auto shared_node(View<T, R, C> v) const {
+    const Matrix m = plain_floats(v, spare_);
+    const auto block = Offsets<R, C, true>{0, m.stride, 1};
+    return load_node<L>(m.data, block, Mask{m.outer, m.inner}, 0.f);
   }
   template <class T, int R, int C>
   static CRIA_FN void require_filled(View<T, R, C> v) {

@@ -15,13 +15,12 @@ inline namespace CRIA_HOST_TARGET {
 // row-major or transposed; a tile written by the program.
 enum class Form : uint8_t { kEmpty, kFetched, kPlain, kTransposed, kWritten };
 
-template <class T, int Rows, int Cols>
+template <class T>
 struct Stage {
   const T* source;  // the fetched block's first element
   int64_t ld;
   int rows, cols;  // of it that lie inside the tensor
   Form form = Form::kEmpty;
-  alignas(64) float data[Rows * Cols];
 };
 
 template <class T, int Rows, int Cols>
@@ -30,7 +29,14 @@ struct View {
   static_assert(Cols * sizeof(T) % 128 == 0, "a shared tile's rows are whole 128-byte panels");
   using Memory = T;
   static constexpr int rows = Rows, cols = Cols;
-  Stage<T, Rows, Cols>* stage;
+  Stage<T>* stage;
+  float* data;
+  // The same memory as a tile of another shape, to be filled anew.
+  template <int R, int C>
+  CRIA_FN View<T, R, C> as(Shape<R, C>) const {
+    static_assert(R * C <= Rows * Cols, "as: the other shape must fit into the tile's memory");
+    return {stage, data};
+  }
 };
 
 // A view read with rows and columns exchanged, as an operand of dot.
@@ -47,8 +53,9 @@ CRIA_FN Transposed<View<T, R, C>> trans(View<T, R, C> v) {
 // `Count` tiles of Rows x Cols: the stages of a pipeline, or one operand.
 template <class T, int Rows, int Cols, int Count = 1>
 struct SharedTile {
-  mutable Stage<T, Rows, Cols> stages[Count];
-  CRIA_FN View<T, Rows, Cols> operator[](int i) const { return {&stages[i]}; }
+  mutable Stage<T> stages[Count];
+  alignas(64) mutable float data[Count][Rows * Cols];
+  CRIA_FN View<T, Rows, Cols> operator[](int i) const { return {&stages[i], data[i]}; }
 };
 
 // One operand of a product: element (i, k) at data[i * stride + k * step], for `outer` x `inner` of
@@ -61,18 +68,19 @@ struct Matrix {
 
 // The stage's block as floats: in place where it is float already, else converted once and kept.
 template <class T, int R, int C>
-CRIA_FN Matrix plain_floats(Stage<T, R, C>& s, float* spare) {
-  if (s.form == Form::kWritten) return {s.data, C, 1, R, C};
+CRIA_FN Matrix plain_floats(View<T, R, C> v, float* spare) {
+  Stage<T>& s = *v.stage;
+  if (s.form == Form::kWritten) return {v.data, C, 1, R, C};
   if constexpr (std::is_same_v<T, float>) {
     return {s.source, s.ld, 1, s.rows, s.cols};
   } else {
-    float* to = s.form == Form::kTransposed ? spare : s.data;
+    float* to = s.form == Form::kTransposed ? spare : v.data;
     if (s.form != Form::kPlain) {
       for (int r = 0; r < s.rows; ++r) {
 #pragma GCC ivdep
         for (int c = 0; c < s.cols; ++c) to[r * C + c] = to_float(s.source[r * s.ld + c]);
       }
-      if (to == s.data) s.form = Form::kPlain;
+      if (to == v.data) s.form = Form::kPlain;
     }
     return {to, C, 1, s.rows, s.cols};
   }
@@ -81,11 +89,11 @@ CRIA_FN Matrix plain_floats(Stage<T, R, C>& s, float* spare) {
 // Operand A. A transposed one is read in place, the other way round.
 template <class T, int R, int C>
 CRIA_FN Matrix operand_a(View<T, R, C> v, float* spare) {
-  return plain_floats(*v.stage, spare);
+  return plain_floats(v, spare);
 }
 template <class V>
 CRIA_FN Matrix operand_a(Transposed<V> v, float* spare) {
-  const Matrix m = plain_floats(*v.view.stage, spare);
+  const Matrix m = plain_floats(v.view, spare);
   return {m.data, m.step, m.stride, m.inner, m.outer};
 }
 template <class T, class L>
@@ -97,10 +105,10 @@ CRIA_FN Matrix operand_a(const Operand<T, L>& a, float*) {
 template <class T, int R, int C>
 CRIA_FN Matrix operand_b(View<T, R, C> v, float* spare) {
   auto& s = *v.stage;
-  Matrix m = plain_floats(s, spare);
+  Matrix m = plain_floats(v, spare);
   if (m.inner == C) return m;
   // A block cut off at the tensor's edge: zeros take the place of what is not there.
-  float* to = m.data == s.data || s.form == Form::kFetched ? s.data : spare;
+  float* to = m.data == v.data || s.form == Form::kFetched ? v.data : spare;
   if (to != m.data) {
     for (int r = 0; r < m.outer; ++r)
       for (int c = 0; c < m.inner; ++c) to[r * C + c] = m.data[r * m.stride + c];
@@ -112,16 +120,17 @@ CRIA_FN Matrix operand_b(View<T, R, C> v, float* spare) {
 template <class T, int R, int C>
 CRIA_FN Matrix operand_b(Transposed<View<T, R, C>> v, float* spare) {
   auto& s = *v.view.stage;
+  float* data = v.view.data;
   if (s.form == Form::kWritten) {
-    transpose_block(s.data, C, R, C, spare, R);
+    transpose_block(data, C, R, C, spare, R);
     return {spare, R, 1, C, R};
   }
-  float* to = s.form == Form::kPlain ? spare : s.data;
+  float* to = s.form == Form::kPlain ? spare : data;
   if (s.form != Form::kTransposed) {
     transpose_block(s.source, s.ld, s.rows, s.cols, to, R);
     for (int c = 0; c < s.cols; ++c)
       for (int r = s.rows; r < R; ++r) to[c * R + r] = 0.f;
-    if (to == s.data) s.form = Form::kTransposed;
+    if (to == data) s.form = Form::kTransposed;
   }
   return {to, R, 1, s.cols, R};
 }

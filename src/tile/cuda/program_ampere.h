@@ -63,6 +63,10 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
     for (int i = 0; i < L::regs; ++i) t.v[i] = read_element(v, L::row(tid(), i), L::col(tid(), i));
     return t;
   }
+  template <class T, class L, int R, int C>
+  CRIA_FN void read(Operand<T, L>& to, View<T, R, C> v) {
+    read_block(tid(), to, v);
+  }
 
   // ---- pipeline: one barrier per step: wait for stage j, refill the stage that step j - 1 freed, compute
   template <int S, class Fetch>
@@ -143,9 +147,9 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
   }
 
   // ---- results go straight from registers to memory here; the staging buffer serves the Hopper lowering
-  template <class T, class L, class Staging>
-  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const Tile<float, L>& tile, Staging&) {
-    this->store(t, tile, r0, c0, batch);
+  template <class T, class X, class Staging>
+  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& tile, Staging&) {
+    this->store(t, map([](float x) { return x; }, tile), r0, c0, batch);
   }
 
  private:

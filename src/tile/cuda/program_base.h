@@ -183,6 +183,20 @@ struct ProgramBase : ProgramId {
   CRIA_FN auto full_cols(const Tile<float, L>&, float x) {
     return filled<typename L::Col>(x);
   }
+  // N columns of a rounded accumulator, from c0.
+  template <class T, int M, int All, int Warps, int N>
+  CRIA_FN auto columns(const Operand<T, Mma<M, All, Warps>>& x, Shape<N>, int c0) const {
+    using From = Mma<M, All, Warps>;
+    using To = Mma<M, N, Warps>;
+    constexpr int words = sizeof(T) == 2 ? 2 : 4;  // of a group of 8 columns
+    Operand<T, To> out;
+#pragma unroll
+    for (int s = 0; s < To::strips; ++s)
+#pragma unroll
+      for (int i = 0; i < To::groups * words; ++i)
+        out.v[s * To::groups * words + i] = x.v[(s * From::groups + c0 / 8) * words + i];
+    return out;
+  }
   template <class E, class L>
   CRIA_FN const Tile<E, L>& keep(const Tile<E, L>& t) {
     return t;

@@ -178,6 +178,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
   struct Steps {
     ConsumerProgram& p;
     int n, j = 0;
+    bool turn_passed = false;
     template <class Body>
     CRIA_FN void operator()(Body body) {
       (*this)(n - j, body);
@@ -203,8 +204,13 @@ class ConsumerProgram : public ProgramBase<K, true> {
         }
         p.at_.template advance<S>();
       }
+      // Steps that a kernel leaves for its epilogue run under the next group's main loop. All fit into
+      // the ring, so the next group's first wait is for the phase that comes next.
       if constexpr (groups > 1)
-        if (j == n) ptx::bar_arrive(kGroupTurn + (p.group_ + 1) % groups, 2 * threads);
+        if (n - j < S && !turn_passed) {
+          turn_passed = true;
+          ptx::bar_arrive(kGroupTurn + (p.group_ + 1) % groups, 2 * threads);
+        }
       if (p.held_ >= 0) {
         wait_products(0);
         p.release(p.held_);
@@ -270,9 +276,10 @@ class ConsumerProgram : public ProgramBase<K, true> {
 
   // Registers -> swizzled panel of 64 columns -> TMA store; each warpgroup stores its own 64-row strips.
   // `staging` has a whole number of panel buffers per group.
-  template <class T, class L, int R, int C, int Count>
-  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const Tile<float, L>& tile,
+  template <class T, class X, int R, int C, int Count>
+  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& tile,
                           const SharedTile<T, R, C, Count>& staging) {
+    using L = typename X::Layout;
     static_assert(R == L::rows && C % 64 == 0 && Count % groups == 0 && L::cols % 64 == 0,
                   "store_tile: staging needs the tile's rows and whole 64-column panels per group");
     constexpr int buffers = C / 64 * Count / groups, panels = L::cols / 64, panel_bytes = R * 128;
@@ -291,10 +298,10 @@ class ConsumerProgram : public ProgramBase<K, true> {
         const int row = (s * warps + warp) * 16 + lane % 16;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const float* v = tile.v + (s * L::groups + panel * 8 + i * 2) * 4;
+          const int word = (s * L::groups + panel * 8 + i * 2) * 2;
           ptx::stmatrix(base + row * 128 + (((i * 2 + lane / 16) ^ (row & 7)) << 4),
-                        pack2<T>(v[0], v[1]), pack2<T>(v[2], v[3]), pack2<T>(v[4], v[5]),
-                        pack2<T>(v[6], v[7]));
+                        packed_word<T>(tile, word), packed_word<T>(tile, word + 1),
+                        packed_word<T>(tile, word + 2), packed_word<T>(tile, word + 3));
         }
       }
       ptx::fence_async_proxy();
@@ -311,12 +318,25 @@ class ConsumerProgram : public ProgramBase<K, true> {
       }
     }
   }
+  template <class T, class L, int R, int C>
+  CRIA_FN void read(Operand<T, L>& to, View<T, R, C> v) {
+    read_block(tid(), to, v);
+  }
   CRIA_FN void finish() { ptx::tma_store_wait_read<0>(); }
 
  private:
   static CRIA_FN int warp_uniform(int x) { return __shfl_sync(~0u, x, 0); }
   static CRIA_FN int own_group() { return groups > 1 ? warp_uniform(threadIdx.x / threads) : 0; }
   CRIA_FN int own_warpgroup() const { return warpgroups > 1 ? warp_uniform(tid() / 128) : 0; }
+  // Elements 2 i and 2 i + 1 of a tile, rounded.
+  template <class T, class L>
+  static CRIA_FN uint32_t packed_word(const Tile<float, L>& t, int i) {
+    return pack2<T>(t.v[2 * i], t.v[2 * i + 1]);
+  }
+  template <class T, class L>
+  static CRIA_FN uint32_t packed_word(const Operand<T, L>& t, int i) {
+    return t.v[i];
+  }
   static CRIA_FN void wait_products(int n) {
     if (n == 0)
       ptx::wgmma_wait<0>();

@@ -16,6 +16,12 @@ struct View {
   static_assert(Rows % 8 == 0, "a shared tile has a multiple of 8 rows (the swizzle's period)");
   static_assert(Cols % panel_cols == 0, "a shared tile's rows are whole 128-byte panels");
   uint32_t address;
+  // The same memory as a tile of another shape, to be filled anew.
+  template <int R, int C>
+  CRIA_FN View<T, R, C> as(Shape<R, C>) const {
+    static_assert(R * C <= Rows * Cols, "as: the other shape must fit into the tile's memory");
+    return {address};
+  }
   // Byte offset of 16-byte chunk `k` of row r.
   static constexpr int chunk_offset(int r, int k) {
     return k / 8 * panel_bytes + r * 128 + ((k % 8) ^ (r % 8)) * 16;
@@ -58,6 +64,29 @@ CRIA_FN void write_element(View<T, R, C> v, int r, int c, float x) {
     ptx::store_shared_32(v.address + v.offset(r, c), __float_as_uint(x));
   else
     ptx::store_shared_16(v.address + v.offset(r, c), narrow<T>(x).bits);
+}
+
+// A tile in the layout of a rounded accumulator: 16-bit elements come as the fragments they are.
+template <class T, class L, int R, int C>
+CRIA_FN void read_block(int tid, Operand<T, L>& to, View<T, R, C> v) {
+  static_assert(L::rows == R && L::cols == C, "read: tile and view differ in shape");
+  if constexpr (sizeof(T) == 2) {
+    const int lane = tid % 32;
+#pragma unroll
+    for (int s = 0; s < L::strips; ++s)
+#pragma unroll
+      for (int kk = 0; kk < L::groups / 2; ++kk) {
+        const int row = (s * L::warps + tid / 32) * 16 + lane % 16;
+        uint32_t fragment[4];
+        ptx::ldmatrix(fragment, v.address + v.chunk_offset(row, kk * 2 + lane / 16));
+#pragma unroll
+        for (int i = 0; i < 4; ++i) to.v[(s * L::groups / 2 + kk) * 4 + i] = fragment[i];
+      }
+  } else {
+#pragma unroll
+    for (int i = 0; i < L::regs; ++i)
+      to.v[i] = __float_as_uint(read_element(v, L::row(tid, i), L::col(tid, i)));
+  }
 }
 
 }  // namespace cuda

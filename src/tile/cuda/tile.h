@@ -105,6 +105,36 @@ CRIA_FN void update(Tile<E, L>& t, F f, const X&... x) {
   for (int i = 0; i < L::regs; ++i) t.v[i] = f(t.v[i], element<L>(x, i)...);
 }
 
+// The two elements of a word.
+template <class T>
+struct Pair {
+  float low, high;
+  CRIA_FN explicit Pair(uint32_t word) { unpack2<T>(word, low, high); }
+};
+
+// Several rounded tiles at once, in place: f changes the elements it is given, f(t, more...). Results are
+// packed one by one, so that no more registers are needed than the tiles have.
+template <class F, class T, class L, class... More>
+CRIA_FN void update_all(F f, Operand<T, L>& t, More&... more) {
+  static_assert((std::is_same_v<More, Operand<T, L>> && ...),
+                "update_all: the tiles must have one type and layout");
+  const auto word = [&](int i, auto&... x) {
+    if constexpr (sizeof(T) == 2) {
+      [&](auto... p) {
+        f(p.low...), f(p.high...);
+        ((x.v[i] = pack2<T>(p.low, p.high)), ...);
+      }(Pair<T>(x.v[i])...);
+    } else {
+      [&](auto... e) {
+        f(e...);
+        ((x.v[i] = __float_as_uint(e)), ...);
+      }(__uint_as_float(x.v[i])...);
+    }
+  };
+#pragma unroll
+  for (int i = 0; i < int(sizeof(t.v) / sizeof(*t.v)); ++i) word(i, t, more...);
+}
+
 // Operands come by value: a reference to a host constant would not exist on the GPU.
 #define CRIA_TILE_OPERATOR(op)                                       \
   template <class A, class B>                                        \

@@ -143,6 +143,19 @@ class Recorder {
     check_unchanged(v, at);
     each_register<L>(sizeof(T), shared_load(at), Swizzled<T, R>::offset);
   }
+  // As fragments of dot's operand A: an accumulator's layout is theirs.
+  template <class T, int R, int C, class L>
+  void read(View<T, R, C> v, const Operand<T, L>&, Source at) const {
+    if constexpr (sizeof(T) == 2) {
+      check_unchanged(v, at);
+      for (int warp = 0; warp < L::warps; ++warp)
+        for (int s = 0; s < L::strips; ++s)
+          for (int kk = 0; kk < L::groups / 2; ++kk)
+            model_a_fragment(v, warp, (s * L::warps + warp) * 16, kk, shared_load(at));
+    } else {
+      read(v, L{}, at);
+    }
+  }
   template <class L, class A, class B>
   void dot(L, const A& a, const B& b, Source at) const {
     check_unchanged(a, at);
