@@ -1,8 +1,10 @@
 // The fully fused first half of SwiGLU, on tensor cores:  y = silu(x gateᵀ) * (x upᵀ).
-// Two products share each x tile; their results meet in registers and only y goes to memory.
+// Two products share each x tile; their results are rounded to T, as if they had been in memory,
+// and meet in registers. They go to memory themselves only if a backward pass wants them.
 #pragma once
 
 #include "kernels/gemm.h"
+#include "kernels/silu.h"
 
 namespace cria::kernels {
 
@@ -10,25 +12,31 @@ template <class T>
 struct GateUpArgs {
   using Element = T;
   static constexpr const char* kernel = "gate_up";
-  Tensor<const T> x;     // [M, D]
-  Tensor<const T> gate;  // [F, D]
-  Tensor<const T> up;    // [F, D]
-  Tensor<T> y;           // [M, F]
+  Tensor<const T> x;                             // [M, D]
+  Tensor<const T> gate;                          // [F, D]
+  Tensor<const T> up;                            // [F, D]
+  Tensor<T> y;                                   // [M, F]
+  Tensor<T> gate_out = {};                       // [M, F], x gateᵀ; not written when data is null
+  Tensor<T> up_out = {};                         // [M, F], x upᵀ; likewise
   DotPrecision precision = DotPrecision::kFp32;  // of fp32 operands
 
   template <class V>
   constexpr void operands(V&& visit) {
     visit("x", x), visit("gate", gate), visit("up", up), visit("y", y);
+    visit("gate_out", gate_out), visit("up_out", up_out);
   }
   Dims dims() const {
-    return {{"m", x.rows}, {"ffn", y.cols}, {"dim", x.cols},
+    return {{"m", x.rows},
+            {"ffn", y.cols},
+            {"dim", x.cols},
+            {"keep", gate_out.data != nullptr},
             {"tf32", precision == DotPrecision::kTf32}};
   }
   Cost cost() const {
     if (y.size() == 0) return {};
     return {.flops = 4.0 * y.size() * x.cols + 5.0 * y.size(),
             .bytes_read = double(x.bytes() + gate.bytes() + up.bytes()),
-            .bytes_written = double(y.bytes())};
+            .bytes_written = double(y.bytes() + gate_out.bytes() + up_out.bytes())};
   }
 };
 
@@ -37,8 +45,9 @@ struct GateUp {
   using Element = T;
   using Config = C;
   using Args = GateUpArgs<T>;
-  struct Shared : GemmShared<T, C, false, true> {  // a: x, b: gate
+  struct Shared : GemmStages<T, C, false, true> {  // a: x, b: gate
     SharedTile<T, C::n, C::k, C::stages> up;
+    GemmStaging<T, C, 2> out;
   };
   static constexpr Traits traits = C::traits;
   static bool fits(const Args& a) { return sizeof(T) == 2 || C::traits.dot == a.precision; }
@@ -60,14 +69,17 @@ struct GateUp {
             p.fetch(s.up[stage], a.up, 0, c0, j * C::k);
           },
           [&](auto& p, auto& steps) {
-            auto gate = p.accumulator(shape<C::m, C::n>), up = p.accumulator(shape<C::m, C::n>);
+            auto gate_sum = p.accumulator(shape<C::m, C::n>), up_sum = gate_sum;
             steps([&](int, int stage) {
-              p.dot(gate, s.a[stage], trans(s.b[stage]));
-              p.dot(up, s.a[stage], trans(s.up[stage]));
+              p.dot(gate_sum, s.a[stage], trans(s.b[stage]));
+              p.dot(up_sum, s.a[stage], trans(s.up[stage]));
             });
-            p.dot_wait(gate, up);
-            update(gate, [](float g, float u) { return silu(g) * u; }, up);
-            p.store_tile(a.y, 0, r0, c0, gate, s.out);
+            p.dot_wait(gate_sum, up_sum);
+            auto gate = p.cast(type<T>, gate_sum), up = p.cast(type<T>, up_sum);
+            if (a.gate_out.data) p.store_tile(a.gate_out, 0, r0, c0, gate, s.out);
+            if (a.up_out.data) p.store_tile(a.up_out, 0, r0, c0, up, s.out);
+            auto y = map([](float g, float u) { return SiluUp{}(g, u, sigmoid(g)); }, gate, up);
+            p.store_tile(a.y, 0, r0, c0, y, s.out);
           });
     });
   }
@@ -77,16 +89,17 @@ template <class T>
 struct GateUpSpace {
   template <int M, int N, int S, int Threads, int Groups = 1>
   using Hopper = GemmConfig<Lowering::kHopper, M, N, 64, S, Threads, Groups>;
-  using type = KernelSpace<GateUp, T, Hopper<128, 64, 5, 128, 2>, Hopper<128, 128, 4, 256>,
-                           Hopper<64, 128, 4, 128, 2>,
-                           GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
+  using type =
+      KernelSpace<GateUp, T, Hopper<128, 64, 5, 128, 2>, Hopper<128, 64, 5, 256, 2>,
+                  Hopper<128, 128, 4, 256>, Hopper<64, 128, 4, 128, 2>, Hopper<64, 64, 7, 128, 2>,
+                  GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
 };
 template <>
 struct GateUpSpace<float> {
-  using type = KernelSpace<
-      GateUp, float,
-      GemmConfig<Lowering::kAmpere, 64, 64, 32, 3, 128, 1, 16, 1, DotPrecision::kFp32>,
-      GemmConfig<Lowering::kAmpere, 64, 64, 32, 3, 128, 1, 16, 1, DotPrecision::kTf32>>;
+  using type =
+      KernelSpace<GateUp, float,
+                  GemmConfig<Lowering::kAmpere, 64, 64, 32, 3, 128, 1, 16, 1, DotPrecision::kFp32>,
+                  GemmConfig<Lowering::kAmpere, 64, 64, 32, 3, 128, 1, 16, 1, DotPrecision::kTf32>>;
 };
 
 template <class T>

@@ -3,6 +3,8 @@
 // with op(x) = x or xᵀ: the names end in n or t for a, then for b, as the operands are stored.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/list.h"
 
 namespace cria::kernels {
@@ -29,10 +31,13 @@ struct GemmConfig {
            (MinBlocks > 1 ? "_resident" + std::to_string(MinBlocks) : "") +
            (Dot == DotPrecision::kTf32 ? "_tf32" : "");
   }
-  // Buffers of 64 columns through which a group's results leave for memory (Hopper).
-  template <class T>
-  using Staging = SharedTile<T, m, 64, (n >= 128 && m <= 128 ? 2 : 1) * groups>;
 };
+
+// Buffers of 64 columns through which a group's results leave for memory (Hopper).
+struct NoStaging {};
+template <class T, class C, int Buffers>
+using GemmStaging =
+    std::conditional_t<C::hopper, SharedTile<T, C::m, 64, Buffers * C::groups>, NoStaging>;
 
 // Pipeline stages of both operands, as stored; a transposed operand keeps its storage order.
 template <class T, class C, bool TransA, bool TransB>
@@ -40,14 +45,9 @@ struct GemmStages {
   SharedTile<T, TransA ? C::k : C::m, TransA ? C::m : C::k, C::stages> a;
   SharedTile<T, TransB ? C::n : C::k, TransB ? C::k : C::n, C::stages> b;
 };
-template <class T, class C, bool TransA, bool TransB, bool Staged = C::hopper>
-struct GemmShared : GemmStages<T, C, TransA, TransB> {
-  typename C::template Staging<T> out;
-};
 template <class T, class C, bool TransA, bool TransB>
-struct GemmShared<T, C, TransA, TransB, false> : GemmStages<T, C, TransA, TransB> {
-  struct {
-  } out;
+struct GemmShared : GemmStages<T, C, TransA, TransB> {
+  GemmStaging<T, C, C::n >= 128 && C::m <= 128 ? 2 : 1> out;
 };
 
 template <class T, bool TransA, bool TransB>

@@ -10,6 +10,22 @@
 
 namespace cria::kernels {
 
+// The derivative of silu at x, where s = sigmoid(x).
+CRIA_FN float silu_slope(float x, float s) { return s * (1.f + x * (1.f - s)); }
+
+// Elements of silu_up and of its gradients, where s = sigmoid(gate).
+struct SiluUp {
+  CRIA_FN float operator()(float gate, float up, float s) const { return gate * s * up; }
+};
+struct SiluUpDgate {
+  CRIA_FN float operator()(float gate, float up, float s, float dy) const {
+    return dy * up * silu_slope(gate, s);
+  }
+};
+struct SiluUpDup {
+  CRIA_FN float operator()(float gate, float s, float dy) const { return dy * gate * s; }
+};
+
 template <class T>
 struct SiluForwardArgs {
   using Element = T;
@@ -78,12 +94,7 @@ struct SiluBackward {
     const auto [row, start, n] = walk(a.x, a.dy, a.dx).stretch(p.program_id(0), C::cols);
     auto j = p.arange(shape<C::cols>) + start;
     auto x = p.load(a.x.row(row), j, j < n), dy = p.load(a.dy.row(row), j, j < n);
-    auto dx = map(
-        [](float x, float dy) {
-          const float s = sigmoid(x);
-          return dy * s * (1.f + x * (1.f - s));
-        },
-        x, dy);
+    auto dx = map([](float x, float dy) { return dy * silu_slope(x, sigmoid(x)); }, x, dy);
     p.store(a.dx.row(row), j, dx, j < n);
   }
 };
@@ -121,7 +132,8 @@ struct SiluUpForward {
     const auto [row, start, n] = walk(a.gate, a.up, a.y).stretch(p.program_id(0), C::cols);
     auto j = p.arange(shape<C::cols>) + start;
     auto gate = p.load(a.gate.row(row), j, j < n), up = p.load(a.up.row(row), j, j < n);
-    p.store(a.y.row(row), j, silu(gate) * up, j < n);
+    auto y = map([](float g, float u) { return SiluUp{}(g, u, sigmoid(g)); }, gate, up);
+    p.store(a.y.row(row), j, y, j < n);
   }
 };
 
@@ -167,12 +179,10 @@ struct SiluUpBackward {
     auto gate = p.load(a.gate.row(row), j, j < n), up = p.load(a.up.row(row), j, j < n);
     auto dy = p.load(a.dy.row(row), j, j < n);
     auto s = p.keep(sigmoid(gate));
-    auto dgate =
-        map([](float g, float u, float dy, float s) { return dy * u * s * (1.f + g * (1.f - s)); },
-            gate, up, dy, s);
-    auto dup = dy * gate * s;
+    auto dgate = map(SiluUpDgate{}, gate, up, s, dy);
+    auto dup = map(SiluUpDup{}, gate, s, dy);
     if (a.y.data) {
-      auto y = gate * s * up;
+      auto y = map(SiluUp{}, gate, up, s);
       p.store(a.y.row(row), j, y, j < n);
     }
     p.store(a.dgate.row(row), j, dgate, j < n);

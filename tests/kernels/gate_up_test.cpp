@@ -10,13 +10,15 @@ namespace {
 
 using namespace kernels;
 
-// y = silu(x gateᵀ) * (x upᵀ).
-void check_gate_up(auto& t, int m, int f, int d, DotPrecision precision) {
+// y = silu(x gateᵀ) * (x upᵀ). If kept, the products leave as the halves of one buffer.
+void check_gate_up(auto& t, int m, int f, int d, DotPrecision precision, bool keep = false) {
+  using T = ElementOf<decltype(t)>;
   auto& x = t.input("x", {m, d});
   auto& gate = t.input("gate", {f, d}, 0.3);
   auto& up = t.input("up", {f, d}, 0.3);
   auto& y = t.output("y", {m, f});
-  double largest = 0;
+  auto* products = keep ? &t.output("products", {m, 2 * f}) : nullptr;
+  double largest = 0, largest_product = 0;
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < f; ++j) {
       double g = 0, u = 0, g_size = 0, u_size = 0;
@@ -25,14 +27,20 @@ void check_gate_up(auto& t, int m, int f, int d, DotPrecision precision) {
         u += x(i, k) * up(j, k), u_size += std::abs(x(i, k) * up(j, k));
       }
       y.want(i, j) = g / (1 + std::exp(-g)) * u;
+      if (keep) products->want(i, j) = g, products->want(i, f + j) = u;
+      largest_product = std::max({largest_product, g_size, u_size});
       // An error e in g moves silu(g) by at most 1.1 e, one in u moves the product by |silu(g)| e.
       largest = std::max(largest, 1.1 * g_size * std::abs(u) + std::abs(g) * u_size);
     }
-  y.tolerance = {.length = d,
-                 .norm = largest,
-                 .inner = precision == DotPrecision::kTf32 ? 2 * kRoundoffTf32 : 0};
-  t.run(GateUpArgs<ElementOf<decltype(t)>>{
-      .x = x, .gate = gate, .up = up, .y = y, .precision = precision});
+  const double of_products = precision == DotPrecision::kTf32 ? 2 * kRoundoffTf32 : 0;
+  y.tolerance = {.length = d, .norm = largest, .inner = of_products + roundoff(dtype_of<T>)};
+  GateUpArgs<T> args{.x = x, .gate = gate, .up = up, .y = y, .precision = precision};
+  if (keep) {
+    products->tolerance = {.length = d, .norm = largest_product, .inner = of_products};
+    args.gate_out = matrix_of<T>(products->data(), m, f, 2 * f);
+    args.up_out = matrix_of<T>(products->data() + f, m, f, 2 * f);
+  }
+  t.run(args);
 }
 
 const bool fp32 = kernel_test<3>(
@@ -40,6 +48,12 @@ const bool fp32 = kernel_test<3>(
     {.small = {{1, 1, 1}, {0, 3, 4}, {5, 7, 0}, {64, 64, 64}, {65, 70, 40}, {130, 72, 136}},
      .large = {{300, 264, 200}}},
     [](auto& t, int m, int f, int d) { check_gate_up(t, m, f, d, DotPrecision::kFp32); });
+
+const bool kept = kernel_test<3>(
+    "GateUpKept",
+    {.small = {{1, 1, 1}, {0, 3, 4}, {5, 7, 0}, {64, 64, 64}, {65, 72, 40}, {130, 136, 136}},
+     .large = {{300, 264, 200}}},
+    [](auto& t, int m, int f, int d) { check_gate_up(t, m, f, d, DotPrecision::kFp32, true); });
 
 const bool tf32 = kernel_test<3>(
     "GateUpTf32", {.small = {{65, 70, 40}, {128, 72, 136}}},

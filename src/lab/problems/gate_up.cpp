@@ -12,7 +12,8 @@ namespace {
 
 class GateUp final : public Problem {
  public:
-  explicit GateUp(const ProblemRequest& request) : Problem(request), tf32_(request["tf32"] != 0) {
+  explicit GateUp(const ProblemRequest& request)
+      : Problem(request), tf32_(request["tf32"] != 0), keep_(request["keep"] != 0) {
     const int m = request["m"], d = request["dim"], f = request["ffn"];
     // Both projections in one product: gate's rows, then up's.
     both_ = {.m = m,
@@ -22,11 +23,11 @@ class GateUp final : public Problem {
              .in = dtype(),
              .out = dtype(),
              .precision = tf32_ ? Precision::tf32 : Precision::full};
-    plan_sets((double(m) * d + 2.0 * f * d + double(m) * f) * size_of(dtype()));
+    plan_sets((double(m) * d + 2.0 * f * d + (keep_ ? 3.0 : 1.0) * m * f) * size_of(dtype()));
+    const Operand* scratch = keep_ ? nullptr : &scratch_of(dtype(), 1, m, 2 * f);
     for (int set = 0; set < sets(); ++set)
-      data_.push_back(
-          {&input(1, m, d), &input(1, 2 * f, d, 1 / std::sqrt(float(d))), &output(1, m, f)});
-    projected_ = &scratch_of(dtype(), 1, m, 2 * f);
+      data_.push_back({&input(1, m, d), &input(1, 2 * f, d, 1 / std::sqrt(float(d))),
+                       keep_ ? &output(1, m, 2 * f) : scratch, &output(1, m, f)});
     for (const Set& set : data_) add_kernel(set);
     add_library();
   }
@@ -35,7 +36,8 @@ class GateUp final : public Problem {
 
  private:
   struct Set {
-    const Operand *x, *w, *y;  // w: gate over up
+    const Operand *x, *w;          // w: gate over up
+    const Operand *projected, *y;  // projected: x gateᵀ beside x upᵀ
   };
 
   void add_kernel(const Set& set) {
@@ -43,9 +45,13 @@ class GateUp final : public Problem {
       using T = decltype(t);
       const Tensor<const T> w = set.w->tensor<T>();
       const int f = w.rows / 2;
-      add_call("gate_up", kernels::GateUpArgs<T>{set.x->tensor<T>(), matrix_of(w.data, f, w.cols),
-                                                 matrix_of(w.row(f), f, w.cols), set.y->tensor<T>(),
-                                                 dot_precision(tf32_)});
+      kernels::GateUpArgs<T> args{.x = set.x->tensor<T>(),
+                                  .gate = matrix_of(w.data, f, w.cols),
+                                  .up = matrix_of(w.row(f), f, w.cols),
+                                  .y = set.y->tensor<T>(),
+                                  .precision = dot_precision(tf32_)};
+      if (keep_) args.gate_out = half<T>(set, 0), args.up_out = half<T>(set, 1);
+      add_call("gate_up", args);
     });
   }
 
@@ -56,7 +62,7 @@ class GateUp final : public Problem {
           {(on_cuda() ? fmt::format("cublasLt {}", i) : product_library(device())) + " + silu_up",
            [this, i](Stream& s, int turn) {
              const Set& set = data_[turn % data_.size()];
-             multiply(s, both_, set.x->data(), set.w->data(), projected_->data(), int(i));
+             multiply(s, both_, set.x->data(), set.w->data(), set.projected->data(), int(i));
              activate(s, set);
            }});
   }
@@ -64,18 +70,39 @@ class GateUp final : public Problem {
   void activate(Stream& stream, const Set& set) const {
     with_float(dtype(), [&](auto t) {
       using T = decltype(t);
-      const Tensor<const T> p = projected_->tensor<T>();
-      const int f = p.cols / 2;
-      launch(stream, kernels::SiluUpForwardArgs<T>{matrix_of(p.data, p.rows, f, p.ld),
-                                                   matrix_of(p.data + f, p.rows, f, p.ld),
-                                                   set.y->tensor<T>()});
+      launch(stream,
+             kernels::SiluUpForwardArgs<T>{half<T>(set, 0), half<T>(set, 1), set.y->tensor<T>()});
     });
+  }
+  template <class T>
+  static Tensor<T> half(const Set& set, int which) {
+    const Tensor<T> p = set.projected->tensor<T>();
+    return matrix_of(p.data + which * (p.cols / 2), p.rows, p.cols / 2, p.ld);
   }
 
   Accuracy check_results() const override {
+    Accuracy accuracy = check_activation();
+    if (keep_) accuracy.include(check_products());
+    return accuracy;
+  }
+  Accuracy check_products() const {
+    const Set& set = data_[0];
+    const int64_t d = both_.k;
+    const ErrorBound bound{.length = d, .inner = product_roundoff(dtype(), tf32_)};
+    return check_output(*set.projected, bound, 2.0 * d, [&](int64_t row, auto cols, auto want) {
+      const std::vector<double> x = set.x->held(row * d, d);
+      for (size_t i = 0; i < cols.size(); ++i) {
+        const std::vector<double> w = set.w->held(cols[i] * d, d);
+        double sum = 0, xx = 0, ww = 0;
+        for (int64_t q = 0; q < d; ++q) sum += x[q] * w[q], xx += x[q] * x[q], ww += w[q] * w[q];
+        want[i] = {sum, std::sqrt(xx * ww)};
+      }
+    });
+  }
+  Accuracy check_activation() const {
     const Set& set = data_[0];
     const int64_t d = both_.k, f = both_.n / 2;
-    // The activation and the library's rounding of both factors come on top of the product's error.
+    // The activation and the rounding of both factors come on top of the product's error.
     const ErrorBound bound{.length = d,
                            .inner = product_roundoff(dtype(), tf32_) + roundoff(dtype())};
     return check_output(*set.y, bound, 4.0 * d, [&](int64_t row, auto cols, auto want) {
@@ -96,10 +123,9 @@ class GateUp final : public Problem {
     });
   }
 
-  const bool tf32_;
+  const bool tf32_, keep_;
   Product both_;
   std::vector<Set> data_;
-  const Operand* projected_;
 };
 
 }  // namespace
@@ -110,6 +136,7 @@ std::vector<ProblemSpec> gate_up_problems() {
            {{"m", "rows of c; of gate_up: rows of x", 512, 32768},
             {"ffn", "rows of gate and up each", 512, 5632},
             {"dim", "columns of x", 256, 2048},
+            {"keep", "1: write both products, too, as training does", 0, 0, 0, 1},
             tf32_parameter()},
            {"gate_up"},
            make<GateUp>}};
