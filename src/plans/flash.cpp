@@ -2,6 +2,8 @@
 
 #include "kernels/attention.h"
 #include "kernels/attention_backward.h"
+#include "kernels/gate_up.h"
+#include "kernels/gate_up_backward.h"
 #include "kernels/launch.h"
 #include "kernels/silu.h"
 #include "plans/packed.h"
@@ -62,12 +64,25 @@ void FlashPlan<T>::block_forward(int layer) {
 
   this->norm(b.h, w.ffn_norm, b.m, b.r);
   this->made(layer, "ffn_norm", b.m);
-  this->linear(b.m, w.gate_up, b.gate_up);
-  const Halves<T> ffn(b.gate_up);
-  launch(this->stream_, kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = act});
+  activate(layer, act, !this->setup_.recompute);
   this->made(layer, "activation", act);
   this->linear(act, w.down, this->x(layer + 1), b.h);
   this->input_norm(layer + 1);
+}
+
+template <class T>
+void FlashPlan<T>::activate(int layer, Tensor<T> act, bool keep) {
+  const auto& w = this->setup_.weights.layers[layer];
+  const Block& b = blocks_[layer];
+  const Halves<T> ffn(b.gate_up);
+  if (fuses_ffn()) {
+    kernels::GateUpArgs<T> args{.x = b.m, .gate = w.gate, .up = w.up, .y = act};
+    if (keep) args.gate_out = ffn.gate, args.up_out = ffn.up;
+    launch(this->stream_, args);
+  } else {
+    this->linear(b.m, w.gate_up, b.gate_up);
+    launch(this->stream_, kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = act});
+  }
 }
 
 template <class T>
@@ -84,17 +99,27 @@ void FlashPlan<T>::ffn_backward(int layer) {
   const Block& b = blocks_[layer];
   const Tensor<T> d = this->d_, dn = this->dn_, act = act_[layer % 2];
 
-  if (this->setup_.recompute) {
-    this->norm(b.h, w.ffn_norm, b.m, b.r);
-    this->linear(b.m, w.gate_up, b.gate_up);
-  }
-  this->linear_dx(d, w.down, act);
-  this->made(layer, "d_activation", act);
+  const bool recompute = this->setup_.recompute;
+  if (recompute) this->norm(b.h, w.ffn_norm, b.m, b.r);
   const Halves<T> ffn(b.gate_up);  // becomes its own gradient, and act the activation again
-  launch(
-      this->stream_,
-      kernels::SiluUpBackwardArgs<T>{
-          .gate = ffn.gate, .up = ffn.up, .dy = act, .dgate = ffn.gate, .dup = ffn.up, .y = act});
+  if (fuses_ffn()) {
+    if (recompute) activate(layer, act, true);
+    launch(this->stream_, kernels::GateUpBackwardArgs<T>{.dy = d,
+                                                         .down = w.down,
+                                                         .gate = ffn.gate,
+                                                         .up = ffn.up,
+                                                         .dgate = ffn.gate,
+                                                         .dup = ffn.up,
+                                                         .y = recompute ? Tensor<T>{} : act});
+  } else {
+    if (recompute) this->linear(b.m, w.gate_up, b.gate_up);
+    this->linear_dx(d, w.down, act);
+    this->made(layer, "d_activation", act);
+    launch(
+        this->stream_,
+        kernels::SiluUpBackwardArgs<T>{
+            .gate = ffn.gate, .up = ffn.up, .dy = act, .dgate = ffn.gate, .dup = ffn.up, .y = act});
+  }
   this->linear_dw(act, d, g.down);
   this->linear_backward(b.m, w.gate_up, b.gate_up, dn, g.gate_up);
   this->made(layer, "d_ffn_norm", dn);

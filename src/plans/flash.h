@@ -19,6 +19,13 @@ class FlashPlan final : public Plan<T> {
   void block_backward(int layer) override;
   void attention_backward(int layer);
   void ffn_backward(int layer);
+  // Whether gate, up and their activation are one kernel, and one in the backward pass: where
+  // cria's products are as fast as the library's.
+  bool fuses_ffn() const {
+    return sizeof(T) == 2 && this->stream_.device().backend == Backend::cuda;
+  }
+  // act = silu(gate) up, from m. Fused, gate and up go to memory only if they are kept.
+  void activate(int layer, Tensor<T> act, bool keep);
   bool keeps_norms() const override { return !this->setup_.recompute; }
   bool overlaps() const override { return true; }
   // Moves on to the next buffer for the gradient of the residual stream; the last ones may still be
