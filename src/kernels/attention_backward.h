@@ -244,18 +244,13 @@ struct AttentionBackwardSpaces {
   using Hopper = AttentionBackwardConfig<Lowering::kHopper, M, N, D, Stages, Threads, Resident, Overlaps>;
   template <int M, int N, int D>
   using Ampere = AttentionBackwardConfig<Lowering::kAmpere, M, N, D, 2, 128>;
-  using q = KernelSpace<
-      AttentionBackwardQ, T, Hopper<64, 64, 64, 3, 128, 2>, Hopper<64, 64, 64, 3, 128, 2, true>,
-      Hopper<64, 128, 64, 2, 128, 2>, Hopper<128, 128, 64, 3, 256>, Hopper<128, 128, 64, 3, 256, 1, true>,
-      Hopper<192, 64, 64, 3, 384>, Hopper<192, 64, 64, 3, 384, 1, true>, Hopper<128, 64, 128, 3, 256>,
-      Hopper<128, 64, 128, 3, 256, 1, true>, Hopper<128, 128, 128, 2, 256>, Hopper<192, 64, 128, 3, 384>,
-      Hopper<64, 64, 128, 2, 128, 2>, Ampere<64, 64, 64>, Ampere<64, 32, 128>, Ampere<64, 32, 192>,
-      Ampere<64, 32, 256>>;
-  using kv = KernelSpace<
-      AttentionBackwardKv, T, Hopper<64, 128, 64, 3, 256>, Hopper<64, 128, 64, 3, 256, 1, true>,
-      Hopper<64, 64, 64, 3, 128, 2>, Hopper<64, 64, 64, 3, 128, 2, true>, Hopper<128, 128, 64, 3, 256>,
-      Hopper<64, 192, 64, 3, 384>, Hopper<64, 128, 128, 3, 256>, Ampere<64, 64, 64>, Ampere<32, 64, 128>,
-      Ampere<32, 64, 192>, Ampere<32, 64, 256>>;
+  using q = KernelSpace<AttentionBackwardQ, T, Hopper<64, 64, 64, 3, 128, 2, true>,
+                        Hopper<128, 128, 64, 3, 256, 1, true>, Hopper<192, 64, 128, 3, 384>,
+                        Hopper<128, 64, 128, 3, 256, 1, true>, Ampere<64, 64, 64>, Ampere<64, 32, 128>,
+                        Ampere<64, 32, 192>, Ampere<64, 32, 256>>;
+  using kv = KernelSpace<AttentionBackwardKv, T, Hopper<64, 64, 64, 3, 128, 2, true>,
+                         Hopper<128, 128, 64, 3, 256>, Hopper<64, 128, 128, 3, 256>, Ampere<64, 64, 64>,
+                         Ampere<32, 64, 128>, Ampere<32, 64, 192>, Ampere<32, 64, 256>>;
 };
 template <>
 struct AttentionBackwardSpaces<float> {

@@ -78,6 +78,13 @@ struct GemmArgs {
   }
 };
 
+// Whether a device's cores all get a tile of c, or nearly; the smallest tile is for what no tile suits.
+template <class C, class T>
+constexpr bool enough_tiles(const Tensor<T>& c, int cores) {
+  return C::m * C::n <= 64 * 64 ||
+         int64_t{ceil_div(c.rows, C::m)} * ceil_div(c.cols, C::n) * 4 >= int64_t{cores} * 3;
+}
+
 template <class T, class C, bool TransA, bool TransB>
 struct Gemm {
   using Element = T;
@@ -86,6 +93,7 @@ struct Gemm {
   using Shared = GemmShared<T, C, TransA, TransB>;
   static constexpr Traits traits = C::traits;
   static bool fits(const Args& a) { return sizeof(T) == 2 || C::traits.dot == a.precision; }
+  static bool suits(const Args& a, int cores) { return enough_tiles<C>(a.c, cores); }
   static Grid grid(const Args& a) {
     return {int64_t{ceil_div(a.c.rows, C::m)} * ceil_div(a.c.cols, C::n)};
   }
@@ -132,16 +140,17 @@ using GemmTN = Gemm<T, C, true, false>;
 template <class T, class C>
 using GemmTT = Gemm<T, C, true, true>;
 
-// The tuning space. Large products: 128-row tiles, ping-pong; tiny ones: small tiles and deep steps.
+// The tuning space, by size of c: 128-row tiles, ping-pong; small tiles and deep steps; then others for
+// large products.
 template <template <class, class> class K, class T>
 struct GemmSpaceOf {
   template <int M, int N, int Depth, int S, int Threads, int Groups = 1, int Band = 16, int Resident = 1>
   using Hopper = GemmConfig<Lowering::kHopper, M, N, Depth, S, Threads, Groups, Band, Resident>;
   template <int M, int N, int Depth, int S, int Threads>
   using Ampere = GemmConfig<Lowering::kAmpere, M, N, Depth, S, Threads>;
-  using type = KernelSpace<K, T, Hopper<128, 128, 64, 5, 128, 2>, Hopper<128, 192, 64, 4, 128, 2>,
+  using type = KernelSpace<K, T, Hopper<128, 128, 64, 5, 128, 2>, Hopper<64, 128, 64, 8, 128>,
+                           Hopper<64, 64, 128, 6, 128>, Hopper<128, 192, 64, 4, 128, 2>,
                            Hopper<128, 256, 64, 4, 256>, Hopper<128, 128, 64, 6, 256>,
-                           Hopper<64, 128, 64, 8, 128>, Hopper<64, 64, 128, 6, 128>,
                            Ampere<64, 64, 64, 3, 128>, Ampere<128, 128, 64, 3, 256>>;
 };
 template <template <class, class> class K>

@@ -47,6 +47,12 @@ KernelConfig describe_config() {
               if (!K::fits(a)) return false;
             return Binding<K>::fits(a, compute_capability);
           },
+          [](const void* args, int cores) {
+            if constexpr (requires(const Args& a) { K::suits(a, cores); })
+              return K::suits(*static_cast<const Args*>(args), cores);
+            else
+              return true;
+          },
           [](void* context, const void* args) {
             Binding<K>::run(context, *static_cast<const Args*>(args));
           },

@@ -17,9 +17,16 @@ const KernelConfig& named_config(const Kernel& kernel, const KernelCall& call,
   return named;
 }
 
-const KernelConfig& first_fitting(const Kernel& kernel, const KernelCall& call, int capability) {
-  for (const KernelConfig& c : kernel.configs)
-    if (c.fits(call.args, capability)) return c;
+// The first that fits and suits, else the first that fits.
+const KernelConfig& first_fitting(const Kernel& kernel, const KernelCall& call, int capability,
+                                  int cores) {
+  const KernelConfig* fitting = nullptr;
+  for (const KernelConfig& c : kernel.configs) {
+    if (!c.fits(call.args, capability)) continue;
+    if (c.suits(call.args, cores)) return c;
+    if (!fitting) fitting = &c;
+  }
+  if (fitting) return *fitting;
   fail(kernel.name + " has no configuration for " + to_string(call.dims));
 }
 
@@ -33,7 +40,7 @@ const KernelConfig& choose_config(const Stream& stream, const KernelCall& call,
   if (const std::string* tuned = tuned_config(stream.device(), kernel, shape_class(call.dims)))
     for (const KernelConfig& c : kernel.configs)
       if (c.name == *tuned && c.fits(call.args, capability)) return c;
-  return first_fitting(kernel, call, capability);
+  return first_fitting(kernel, call, capability, core_count(stream.device()));
 }
 
 void launch(Stream& stream, const KernelCall& call, std::string_view config,
@@ -46,8 +53,8 @@ void launch(Stream& stream, const KernelCall& call, std::string_view config,
 void launch(tile::Trace& trace, const KernelCall& call, std::string_view config,
             const KernelRegistry& kernels) {
   const Kernel& kernel = kernels.get(call.kernel, call.dtype, Target::trace);
-  const KernelConfig& chosen =
-      config.empty() ? first_fitting(kernel, call, 0) : named_config(kernel, call, config, 0);
+  const KernelConfig& chosen = config.empty() ? first_fitting(kernel, call, 0, core_count(kCpu))
+                                              : named_config(kernel, call, config, 0);
   chosen.run(&trace, call.args);
 }
 

@@ -27,7 +27,7 @@ KernelCall call_of(const Args& args) {
 }
 
 // The configuration a launch would use: the named one, else the tuned one, else the first that
-// fits.
+// fits and suits.
 const KernelConfig& choose_config(const Stream& stream, const KernelCall& call,
                                   std::string_view config = {},
                                   const KernelRegistry& kernels = kernel_registry());

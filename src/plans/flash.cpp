@@ -21,19 +21,17 @@ void FlashPlan<T>::place(Arena& arena) {
   };
   blocks_.assign(c.layers, {});
   for (Block& b : blocks_) {
-    const auto i = &b - &blocks_[0];
-    const bool own = i < 2 || !this->setup_.recompute;
+    const bool own = &b == &blocks_[0] || !this->setup_.recompute;
     b.qkv = take(c.qkv_width());
     b.lse = take_row_values();
     b.o = take(c.query_width());
     b.h = take(c.dim);
     b.r = matrix_of(arena.take<float>(this->rows()), this->rows(), 1);
-    b.m = own ? take(c.dim) : blocks_[i % 2].m;
-    b.gate_up = own ? take(2 * c.ffn) : blocks_[i % 2].gate_up;
+    b.m = own ? take(c.dim) : blocks_[0].m;
+    b.gate_up = own ? take(2 * c.ffn) : blocks_[0].gate_up;
   }
-  for (auto& act : act_) act = take(c.ffn);
-  for (auto& d_qkv : d_qkv_) d_qkv = take(c.qkv_width());
-  for (auto& d : d_ring_) d = take(c.dim);
+  act_ = take(c.ffn);
+  d_qkv_ = take(c.qkv_width());
   d_o_ = take(c.query_width());
   delta_ = take_row_values();
 }
@@ -43,7 +41,6 @@ void FlashPlan<T>::block_forward(int layer) {
   const ModelConfig& c = this->config();
   const auto& w = this->setup_.weights.layers[layer];
   const Block& b = blocks_[layer];
-  const Tensor<T> act = act_[0];
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
 
   this->linear(this->n(layer), w.qkv, b.qkv);
@@ -64,9 +61,9 @@ void FlashPlan<T>::block_forward(int layer) {
 
   this->norm(b.h, w.ffn_norm, b.m, b.r);
   this->made(layer, "ffn_norm", b.m);
-  activate(layer, act, !this->setup_.recompute);
-  this->made(layer, "activation", act);
-  this->linear(act, w.down, this->x(layer + 1), b.h);
+  activate(layer, act_, !this->setup_.recompute);
+  this->made(layer, "activation", act_);
+  this->linear(act_, w.down, this->x(layer + 1), b.h);
   this->input_norm(layer + 1);
 }
 
@@ -75,7 +72,7 @@ void FlashPlan<T>::activate(int layer, Tensor<T> act, bool keep) {
   const auto& w = this->setup_.weights.layers[layer];
   const Block& b = blocks_[layer];
   const Halves<T> ffn(b.gate_up);
-  if (fuses_ffn()) {
+  if (this->own_products()) {
     kernels::GateUpArgs<T> args{.x = b.m, .gate = w.gate, .up = w.up, .y = act};
     if (keep) args.gate_out = ffn.gate, args.up_out = ffn.up;
     launch(this->stream_, args);
@@ -97,12 +94,12 @@ void FlashPlan<T>::ffn_backward(int layer) {
   const auto& w = this->setup_.weights.layers[layer];
   const auto& g = this->setup_.gradients.layers[layer];
   const Block& b = blocks_[layer];
-  const Tensor<T> d = this->d_, dn = this->dn_, act = act_[layer % 2];
+  const Tensor<T> d = this->d_, dn = this->dn_, act = act_;
 
   const bool recompute = this->setup_.recompute;
   if (recompute) this->norm(b.h, w.ffn_norm, b.m, b.r);
   const Halves<T> ffn(b.gate_up);  // becomes its own gradient, and act the activation again
-  if (fuses_ffn()) {
+  if (this->own_products()) {
     if (recompute) activate(layer, act, true);
     launch(this->stream_, kernels::GateUpBackwardArgs<T>{.dy = d,
                                                          .down = w.down,
@@ -123,8 +120,8 @@ void FlashPlan<T>::ffn_backward(int layer) {
   this->linear_dw(act, d, g.down);
   this->linear_backward(b.m, w.gate_up, b.gate_up, dn, g.gate_up);
   this->made(layer, "d_ffn_norm", dn);
-  this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, next_d(), g.ffn_norm);
-  this->made(layer, "d_residual", this->d_);
+  this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, d, g.ffn_norm);
+  this->made(layer, "d_residual", d);
 }
 
 // h = x + o(softmax(scale q kᵀ) v), q, k and v from n = norm(x)
@@ -134,9 +131,9 @@ void FlashPlan<T>::attention_backward(int layer) {
   const auto& w = this->setup_.weights.layers[layer];
   const auto& g = this->setup_.gradients.layers[layer];
   const Block& b = blocks_[layer];
-  const Tensor<T> d = this->d_, dn = this->dn_, d_qkv = d_qkv_[layer % 2];
+  const Tensor<T> d = this->d_, dn = this->dn_;
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
-  const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv);
+  const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv_);
 
   this->linear_backward(b.o, w.o, d, d_o_, g.o);
   this->made(layer, "d_attention", d_o_);
@@ -158,15 +155,9 @@ void FlashPlan<T>::attention_backward(int layer) {
   this->made(layer, "d_v", d_heads.v_rows());
 
   if (this->setup_.recompute) this->input_norm(layer);
-  this->linear_backward(this->n(layer), w.qkv, d_qkv, dn, g.qkv);
+  this->linear_backward(this->n(layer), w.qkv, d_qkv_, dn, g.qkv);
   this->made(layer, "d_norm", dn);
-  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d, next_d(),
-                      g.attention_norm);
-}
-
-template <class T>
-Tensor<T> FlashPlan<T>::next_d() {
-  return this->d_ = d_ring_[d_at_++ % d_ring_.size()];
+  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d, d, g.attention_norm);
 }
 
 template class FlashPlan<float>;

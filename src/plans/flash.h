@@ -1,6 +1,6 @@
 // Plan flash: attention that never materialises its scores, forward and backward, residuals added
 // in the epilogues of products, one rotation for q and k, and an activation that the backward pass
-// makes again instead of keeping. Weight gradients run beside the main line. With `recompute` it
+// makes again instead of keeping. With `recompute` it
 // keeps neither norms nor gate and up.
 #pragma once
 
@@ -19,21 +19,16 @@ class FlashPlan final : public Plan<T> {
   void block_backward(int layer) override;
   void attention_backward(int layer);
   void ffn_backward(int layer);
-  // Whether gate, up and their activation are one kernel, and one in the backward pass: where
-  // cria's products are as fast as the library's.
-  bool fuses_ffn() const {
+  // Where cria's products are as fast as the library's, all are its own, and gate, up and their
+  // activation are one kernel.
+  bool own_products() const override {
     return sizeof(T) == 2 && this->stream_.device().backend == Backend::cuda;
   }
   // act = silu(gate) up, from m. Fused, gate and up go to memory only if they are kept.
   void activate(int layer, Tensor<T> act, bool keep);
   bool keeps_norms() const override { return !this->setup_.recompute; }
-  bool overlaps() const override { return true; }
-  // Moves on to the next buffer for the gradient of the residual stream; the last ones may still be
-  // read.
-  Tensor<T> next_d();
 
-  // What a block keeps for its backward pass; with recompute, m and gate_up are every second
-  // block's.
+  // What a block keeps for its backward pass; with recompute, m and gate_up are shared by all.
   struct Block {
     Tensor<T> qkv;      // [R, (H + 2G)K], q and k turned
     Tensor<float> lse;  // [B H, T], of attention's rows
@@ -44,12 +39,9 @@ class FlashPlan final : public Plan<T> {
   };
   std::vector<Block> blocks_;
 
-  // What lives within a block's passes only. Weight gradients of one block read theirs while the
-  // next block is at work, so they come in turn.
-  std::array<Tensor<T>, 2> act_;     // [R, F], the activation or its gradient
-  std::array<Tensor<T>, 2> d_qkv_;   // [R, (H + 2G)K]
-  std::array<Tensor<T>, 5> d_ring_;  // [R, D], two for each block, and the one between
-  size_t d_at_ = 0;
+  // What lives within a block's passes only.
+  Tensor<T> act_;        // [R, F], the activation or its gradient
+  Tensor<T> d_qkv_;      // [R, (H + 2G)K]
   Tensor<T> d_o_;        // [R, HK]
   Tensor<float> delta_;  // [B H, T]
 };

@@ -5,6 +5,7 @@
 
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
+#include "kernels/gemm.h"
 #include "kernels/launch.h"
 #include "kernels/reduction.h"
 #include "kernels/rmsnorm.h"
@@ -39,10 +40,7 @@ class CountLaunches {
 }  // namespace
 
 template <class T>
-Plan<T>::Plan(Stream& stream, const PlanSetup<T>& setup)
-    : stream_(stream), setup_(setup), side_(stream.device()) {
-  for (int i = 0; i <= setup.config.layers; ++i) side_ends_.emplace_back(stream.device());
-}
+Plan<T>::Plan(Stream& stream, const PlanSetup<T>& setup) : stream_(stream), setup_(setup) {}
 
 template <class T>
 void Plan<T>::place(Arena& arena) {
@@ -52,8 +50,8 @@ void Plan<T>::place(Arena& arena) {
   r_.assign(layers + 1, {});
   for (int i = 0; i <= layers; ++i) {
     x_[i] = take(arena, dim);
-    const bool shared = !keeps_norms() && i > 1 && i < layers;
-    n_[i] = shared ? n_[i % 2] : take(arena, dim);
+    const bool shared = !keeps_norms() && i > 0 && i < layers;
+    n_[i] = shared ? n_[0] : take(arena, dim);
     r_[i] = matrix_of(arena.take<float>(rows()), rows(), 1);
   }
   logits_ = take(arena, config().vocab);
@@ -61,8 +59,8 @@ void Plan<T>::place(Arena& arena) {
   d_ = take(arena, dim);
   dn_ = take(arena, dim);
   const int shares = kernels::rmsnorm_partials(core_count(arena.device()));
-  for (Tensor<float>& p : partials_)
-    p = matrix_of(arena.take<float>(int64_t{shares} * dim), shares, dim);
+  const int vectors = setup_.vector_gradients.cols;
+  partials_ = matrix_of(arena.take<float>(int64_t{shares} * vectors), shares, vectors);
 }
 
 template <class T>
@@ -90,21 +88,19 @@ void Plan<T>::forward(const Batch& batch, bool gradient) {
 template <class T>
 void Plan<T>::backward(const Batch& batch) {
   const int layers = config().layers;
-  next_event_ = 0;
-  next_partials_ = 0;
+  // What lies between the norms' weights is never written, and must add up to nothing.
+  if ((2 * layers + 1) * config().dim != partials_.cols)
+    stream_.fill(partials_.data, 0, partials_.bytes());
   made("d_logits", logits_);
   linear_backward(n(layers), setup_.weights.head, logits_, dn_, setup_.gradients.head);
   made("d_final_norm", dn_);
   norm_backward(x(layers), norm_weight(layers), r(layers), dn_, {}, d_, norm_gradient(layers));
-  end_side(layers);
   for (int i = layers - 1; i >= 0; --i) {
     made(i, "d_output", d_);
     CountLaunches count(stream_, block_launches_.backward);
-    if (i + 2 <= layers) wait_for_side(i + 2);
     block_backward(i);
-    end_side(i);
   }
-  wait_for_side(0);
+  launch(stream_, kernels::ColumnSumArgs<T>{.x = partials_, .y = setup_.vector_gradients});
   made("d_embedding", d_);
   // With a tied head the table's gradient has begun with the head's.
   const Tensor<T> table = setup_.gradients.embedding;
@@ -137,11 +133,16 @@ void Plan<T>::norm(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<flo
 template <class T>
 void Plan<T>::norm_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const float> r,
                             Tensor<const T> dy, Tensor<const T> add, Tensor<T> dx, Tensor<T> dw) {
-  const Tensor<float> partials = partials_[next_partials_++ % partials_.size()];
-  launch(stream_,
-         kernels::RmsNormBackwardArgs<T>{
-             .x = x, .w = w, .r = r, .dy = dy, .add = add, .dx = dx, .partials = partials});
-  aside([&](Stream& s) { launch(s, kernels::ColumnSumArgs<T>{.x = partials, .y = dw}); });
+  const int64_t column = dw.data - setup_.vector_gradients.data;
+  launch(stream_, kernels::RmsNormBackwardArgs<T>{
+                      .x = x,
+                      .w = w,
+                      .r = r,
+                      .dy = dy,
+                      .add = add,
+                      .dx = dx,
+                      .partials = matrix_of(partials_.data + column, partials_.rows, dw.cols,
+                                            partials_.ld)});
 }
 
 template <class T>
@@ -168,38 +169,27 @@ void Plan<T>::linear_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const
 }
 
 template <class T>
+void Plan<T>::linear(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<const T> addend) {
+  if (own_products())
+    launch(stream_, kernels::GemmArgs<T, false, true>{.a = x, .b = w, .c = y, .residual = addend});
+  else
+    cria::linear(stream_, setup_.precision, x, w, y, addend);
+}
+
+template <class T>
 void Plan<T>::linear_dw(Tensor<const T> x, Tensor<const T> dy, Tensor<T> dw) {
-  aside([&](Stream& s) { cria::linear_dw(s, setup_.precision, dy, x, dw); });
+  if (own_products())
+    launch(stream_, kernels::GemmArgs<T, true, false>{.a = dy, .b = x, .c = dw});
+  else
+    cria::linear_dw(stream_, setup_.precision, dy, x, dw);
 }
 
 template <class T>
 void Plan<T>::linear_dx(Tensor<const T> dy, Tensor<const T> w, Tensor<T> dx) {
-  cria::linear_dx(stream_, setup_.precision, dy, w, dx);
-}
-
-// A recorder wants launches one by one, and on the CPU one follows the other anyway.
-template <class T>
-Stream& Plan<T>::side() {
-  const bool apart = overlaps() && stream_.device().backend == Backend::cuda && !stream_.recorder();
-  return apart ? side_ : stream_;
-}
-
-template <class T>
-void Plan<T>::follow(Stream& later, Stream& earlier) {
-  if (next_event_ == events_.size()) events_.emplace_back(stream_.device());
-  Event& event = events_[next_event_++];
-  event.record(earlier);
-  later.wait(event);
-}
-
-template <class T>
-void Plan<T>::end_side(int layer) {
-  if (&side() != &stream_) side_ends_[layer].record(side_);
-}
-
-template <class T>
-void Plan<T>::wait_for_side(int layer) {
-  if (&side() != &stream_) stream_.wait(side_ends_[layer]);
+  if (own_products())
+    launch(stream_, kernels::GemmArgs<T, false, false>{.a = dy, .b = w, .c = dx});
+  else
+    cria::linear_dx(stream_, setup_.precision, dy, w, dx);
 }
 
 template <class T>

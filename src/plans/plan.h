@@ -3,8 +3,6 @@
 // block_forward and block_backward of each plan spell out. Nothing is allocated inside a step.
 #pragma once
 
-#include <array>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,7 +14,6 @@
 #include "model/weights.h"
 #include "plans/products.h"
 #include "runtime/arena.h"
-#include "runtime/event.h"
 
 namespace cria {
 
@@ -41,6 +38,7 @@ struct PlanSetup {
   int seq;    // T
   Weights<const T> weights;
   Weights<T> gradients;
+  Tensor<T> vector_gradients;  // those of all norms' weights, as they lie in the flat array
   RopeTables rope;
   Precision precision = Precision::full;  // of f32 products
   bool recompute = false;                 // keep less for the backward pass, compute it again
@@ -82,9 +80,6 @@ class Plan {
   };
   BlockLaunches block_launches() const { return block_launches_; }
 
-  // Of products outside the main stream.
-  size_t workspace_bytes() const { return side_.workspace_bytes(); }
-
   // Called with each tensor a block or the ends have made, while the stream is idle.
   using Watch = std::function<void(const Made&)>;
   void set_watch(Watch watch) { watch_ = std::move(watch); }
@@ -105,15 +100,13 @@ class Plan {
   // Stages that plans share.
   void norm(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<float> r);
   void input_norm(int i) { norm(x(i), norm_weight(i), n(i), r(i)); }
-  // dx = the norm's backward of dy [+ add], and the gradient of its weight, aside.
+  // dx = the norm's backward of dy [+ add], and the partial sums of its weight's gradient.
   void norm_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const float> r,
                      Tensor<const T> dy, Tensor<const T> add, Tensor<T> dx, Tensor<T> dw);
   void rope(Tensor<const T> heads, Tensor<T> to);
   void rope_backward(Tensor<const T> heads, Tensor<T> to);
-  void linear(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<const T> addend = {}) {
-    cria::linear(stream_, setup_.precision, x, w, y, addend);
-  }
-  // Both gradients of a linear layer, the weight's aside.
+  void linear(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<const T> addend = {});
+  // Both gradients of a linear layer.
   void linear_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const T> dy, Tensor<T> dx,
                        Tensor<T> dw);
   void linear_dw(Tensor<const T> x, Tensor<const T> dy, Tensor<T> dw);
@@ -144,21 +137,10 @@ class Plan {
   void made(int layer, const char* what, Tensor<const T> t);
   void made(const std::string& name, Tensor<const T> t);
 
-  // Weight gradients wait for nothing after them: a plan may put them beside the main line of work,
-  // into a stream of their own, and fill the cores that small kernels leave idle. What they read
-  // must not be written before wait_for_side(layer) of the layer they belong to.
-  virtual bool overlaps() const { return false; }
-  template <class Work>
-  void aside(Work&& work) {
-    Stream& stream = side();
-    if (&stream != &stream_) follow(stream, stream_);
-    work(stream);
-  }
-  void end_side(int layer);       // all of this layer's is in the side's stream
-  void wait_for_side(int layer);  // and done, for the main stream
+  // Whether products are cria's own (kernels/gemm.h) or the library's.
+  virtual bool own_products() const { return false; }
 
-  // Whether n(i) stays until the backward pass; else every second one shares memory, but for the
-  // last.
+  // Whether n(i) stays until the backward pass; else they share memory, but for the last.
   virtual bool keeps_norms() const { return true; }
 
   const ModelConfig& config() const { return setup_.config; }
@@ -179,17 +161,9 @@ class Plan {
   Tensor<T> dn_;  // [R, D], the gradient of a norm's result
 
  private:
-  Stream& side();
-  void follow(Stream& later, Stream& earlier);
+  // Partial sums of the gradients of all norms' weights, side by side as in the flat array.
+  Tensor<float> partials_;  // [P, all vectors]
 
-  Stream side_;
-  std::deque<Event> events_;  // of follow(), taken in turn
-  size_t next_event_ = 0;
-  std::vector<Event> side_ends_;  // by layer; the head's is the last
-  // Of norm weights' gradients, in turn, as they are added up aside: two norms in each of two
-  // layers.
-  std::array<Tensor<float>, 4> partials_;
-  size_t next_partials_ = 0;
   std::vector<Tensor<T>> x_, n_;
   std::vector<Tensor<float>> r_;
   Tensor<T> logits_;

@@ -111,15 +111,18 @@ TrainerOf<T>::TrainerOf(const TrainerOptions& o)
   partials_ = take(shares_of(o.device));
 
   const T* used = kCopies ? copy_.as<T>() : reinterpret_cast<const T*>(weights_.as<float>());
-  plan_ = make_plan<T>(o.plan, stream_,
-                       {.config = o.model,
-                        .batch = o.batch,
-                        .seq = o.seq,
-                        .weights = view_weights(map_, o.model, used),
-                        .gradients = view_weights(map_, o.model, gradients_.as<T>()),
-                        .rope = upload_rope(o.model, o.seq, rope_),
-                        .precision = o.precision,
-                        .recompute = o.recompute});
+  plan_ =
+      make_plan<T>(o.plan, stream_,
+                   {.config = o.model,
+                    .batch = o.batch,
+                    .seq = o.seq,
+                    .weights = view_weights(map_, o.model, used),
+                    .gradients = view_weights(map_, o.model, gradients_.as<T>()),
+                    .vector_gradients = vector_of(gradients_.as<T>() + map_.matrices(),
+                                                  static_cast<int>(map_.size() - map_.matrices())),
+                    .rope = upload_rope(o.model, o.seq, rope_),
+                    .precision = o.precision,
+                    .recompute = o.recompute});
   plan_->place(activations_);
   activations_.commit();
   plan_->place(activations_);
@@ -291,7 +294,7 @@ TrainerMemory TrainerOf<T>::memory() const {
           .gradients = int64_t(gradients_.bytes() + sum_.bytes()),
           .optimizer = int64_t(m_.bytes() + v_.bytes()),
           .activations = int64_t(activations_.capacity_bytes()),
-          .workspace = int64_t(stream_.workspace_bytes() + plan_->workspace_bytes())};
+          .workspace = int64_t(stream_.workspace_bytes())};
 }
 
 template <class T>

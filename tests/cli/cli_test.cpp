@@ -57,7 +57,8 @@ class Cli : public testing::Test {
 constexpr const char* kQuick = " --device cpu --seconds 0";
 
 TEST_F(Cli, HelpIsTheDocumentation) {
-  for (const char* command : {"", "devices", "bench", "inspect", "tune"}) {
+  for (const char* command : {"", "compare", "train", "generate", "logits", "diff", "devices",
+                              "bench", "inspect", "tune"}) {
     const std::string name = *command ? command : "cria";
     const Output output = run(std::string(command) + " --help");
     ASSERT_EQ(output.exit_code, 0);
@@ -149,6 +150,84 @@ TEST_F(Cli, UnwritableFilesAreRefusedAtOnce) {
                  "cannot write");
   expect_refused("tune rmsnorm --rows 8 --cols 8 --device cpu --cache " + file("plain/x.json"),
                  "--cache");
+}
+
+TEST_F(Cli, CompareShowsEveryPlan) {
+  const Output output =
+      run("compare --config debug --device cpu --steps 2 --kernels --json " + file("c.json"));
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  const Json json = read_json(file("c.json"));
+  ASSERT_EQ(json.at("plans").size(), 3u);
+  for (const Json& plan : json["plans"]) {
+    EXPECT_NE(output.out.find(plan.at("plan").get<std::string>()), std::string::npos);
+    EXPECT_NEAR(plan.at("losses").back().get<double>(),
+                json["plans"][0]["losses"].back().get<double>(), 1e-4);
+    EXPECT_GT(plan.at("launches_per_step").get<int>(), 0);
+    EXPECT_GT(plan.at("memory_bytes").at("total").get<int64_t>(), 0);
+  }
+}
+
+TEST_F(Cli, DiffFindsThePlansEqual) {
+  const Output output = run("diff --plan fused --against flash --device cpu");
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("agree to rounding"), std::string::npos) << output.out;
+}
+
+TEST_F(Cli, TrainsResumesAndGenerates) {
+  const std::string train = "train --config debug --device cpu --validate-every 5 --save-every 0 " +
+                            ("--out " + file("run"));
+  Output output = run(train + " --steps 5 --json " + file("log"));
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("validation loss"), std::string::npos) << output.out;
+  output = run(train + " --steps 7 --resume --json " + file("log"));
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("resumed at step 5"), std::string::npos) << output.out;
+  EXPECT_NE(read_text(file("log")).find("{\"step\":7,\"loss\":"), std::string::npos);
+
+  const std::string generate = "generate --device cpu --quiet --tokens 20 --model " +
+                               file("run/latest") + " --temperature 1 ";
+  const std::string first = run(generate + "--seed 1 Hello").out;
+  EXPECT_TRUE(first.starts_with("Hello")) << first;
+  EXPECT_EQ(first, run(generate + "--seed 1 Hello").out);
+  EXPECT_NE(first, run(generate + "--seed 2 Hello").out);
+
+  output = run("logits --device cpu --tokens 1,2,3 --model " + file("run/latest") + " --json " +
+               file("logits"));
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_EQ(read_json(file("logits")).at("logits").size(), 3u);
+}
+
+TEST_F(Cli, BadTrainingInputIsRefused) {
+  expect_refused("train --config nothing", "nothing");
+  expect_refused("train --config debug --device cpu --data " + file("missing"), "missing");
+  expect_refused("train --config debug --device cpu --plan fast --steps 1",
+                 "baseline, fused, flash");
+  expect_refused("train --config debug --device cpu --resume", "--out");
+  expect_refused("train --config debug --device cpu --dtype tf32", "tf32");
+  expect_refused("generate --model " + file("missing"), "missing");
+  expect_refused("compare --config debug --device cpu --plans none", "none");
+}
+
+// Ctrl-C finishes the step, saves, and is no failure.
+TEST_F(Cli, ControlCSavesATraining) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const std::string out = file("out"), err = file("err"), folder = file("run");
+    if (!std::freopen(out.c_str(), "w", stdout) || !std::freopen(err.c_str(), "w", stderr))
+      ::_exit(99);
+    ::execl(CRIA_BINARY, "cria", "train", "--config", "debug", "--device", "cpu", "--steps",
+            "100000000", "--out", folder.c_str(), nullptr);
+    ::_exit(98);
+  }
+  while (read_text(file("out")).find("loss") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::kill(child, SIGINT);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << read_text(file("err"));
+  EXPECT_NE(read_text(file("out")).find("--resume goes on"), std::string::npos);
+  EXPECT_TRUE(fs::exists(file("run/latest/model.safetensors")));
 }
 
 TEST_F(Cli, CudaWithoutAGpuIsRefused) {
