@@ -11,4 +11,7 @@ void add_launch_command(CLI::App& program);
 // pace: times a kernel whenever a line comes in, so that another process can take turns with it.
 void add_pace_command(CLI::App& program);
 
+// decode: tokens per second of a single stream, against reading memory.
+void add_decode_command(CLI::App& program);
+
 }  // namespace cria::claims

@@ -21,7 +21,7 @@ std::string join(int count, char** words) {
 
 int run(int argc, char** argv) {
   Invocation invocation{.command_line = join(argc, argv)};
-  CLI::App program("cria: kernels written once, measured on this machine");
+  CLI::App program("cria: LLaMA models trained and run, and every kernel measured on this machine");
   program.name("cria");
   program.set_version_flag("--version", "cria " CRIA_VERSION);
   program.require_subcommand(0, 1);

@@ -90,8 +90,8 @@ struct GateUpSpace {
   template <int M, int N, int S, int Threads, int Groups = 1>
   using Hopper = GemmConfig<Lowering::kHopper, M, N, 64, S, Threads, Groups>;
   using type =
-      KernelSpace<GateUp, T, Hopper<128, 64, 5, 128, 2>, Hopper<128, 64, 5, 256, 2>,
-                  Hopper<128, 128, 4, 256>, Hopper<64, 128, 4, 128, 2>, Hopper<64, 64, 7, 128, 2>,
+      KernelSpace<GateUp, T, Hopper<64, 128, 4, 128, 2>, Hopper<128, 64, 5, 128, 2>,
+                  Hopper<128, 128, 4, 256>,
                   GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
 };
 template <>

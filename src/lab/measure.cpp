@@ -63,15 +63,6 @@ bool steady(const std::vector<Timing>& timings, double noise) {
 
 }  // namespace
 
-double quantile(std::vector<double> values, double fraction) {
-  require(!values.empty(), "quantile: there are no values");
-  std::sort(values.begin(), values.end());
-  const double place = fraction * double(values.size() - 1);
-  const size_t below = static_cast<size_t>(place);
-  const size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - double(below)) * (values[above] - values[below]);
-}
-
 double Timing::quantile_us(double q) const { return quantile(samples_us, q); }
 
 Ratio speed_ratio(const Timing& a, const Timing& b) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/quantile.h"
 #include "runtime/event.h"
 #include "runtime/graph.h"
 #include "runtime/stream.h"
@@ -75,8 +76,5 @@ class Sampler {
 
 std::vector<Timing> measure(Stream& stream, const std::vector<Contender>& contenders,
                             const MeasureOptions& options);
-
-// `fraction` between 0 (the least) and 1 (the largest) of the values, interpolated.
-double quantile(std::vector<double> values, double fraction);
 
 }  // namespace cria

@@ -5,19 +5,16 @@
 #include <algorithm>
 #include <map>
 
+#include "base/quantile.h"
 #include "base/table.h"
 #include "runtime/event.h"
 
 namespace cria {
 namespace {
 
-double quantile(std::vector<double> values, double q) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[static_cast<size_t>(q * double(values.size() - 1) + 0.5)];
+double median(const std::vector<double>& values) {
+  return values.empty() ? 0 : quantile(values, 0.5);
 }
-
-double median(const std::vector<double>& values) { return quantile(values, 0.5); }
 
 PlanFigures run_plan(const CompareOptions& options, const std::string& plan,
                      const BatchSource& batches, const CompareProgress& progress) {
@@ -140,7 +137,13 @@ std::string to_kernel_table(const PlanFigures& figures) {
                    fmt::format("{:.1f}", 100 * sum.us / total),
                    fmt::format("{:.0f}", sum.cost.bytes() / sum.us * 1e-3),
                    fmt::format("{:.1f}", sum.cost.flops / sum.us * 1e-6)});
-  return table.to_string();
+  double products = 0;
+  for (const auto& [name, sum] : rows) products += name.first == "product" ? sum.us : 0;
+  std::string out = table.to_string();
+  if (products > 0)
+    out += fmt::format("library products take {:.1f} ms; everything else adds {:.1f} %\n",
+                       products * 1e-3, 100 * (total / products - 1));
+  return out;
 }
 
 Json to_json(const std::vector<PlanFigures>& figures) {

@@ -1,0 +1,97 @@
+// decode: tokens per second of a single stream, against reading memory.
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "bench/tools.h"
+#include "cli/interrupt.h"
+#include "cli/problem_options.h"
+#include "lab/bench.h"
+#include "lab/ceilings.h"
+#include "plans/decoder.h"
+
+namespace cria::claims {
+namespace {
+
+struct DecodeOptions {
+  std::string device = "auto", dtype, json;
+  int layers = 22, past = 64;
+  double seconds = 20;
+};
+
+// TinyLlama-1.1B's sizes.
+ModelConfig tiny_llama(int layers) {
+  return {.dim = 2048,
+          .layers = layers,
+          .heads = 32,
+          .kv_heads = 4,
+          .head_dim = 64,
+          .ffn = 5632,
+          .vocab = 32000,
+          .context = 2048,
+          .tied = false};
+}
+
+void run(const DecodeOptions& options) {
+  const Device device = parse_device(options.device);
+  const DType dtype = options.dtype.empty()
+                          ? (device.backend == Backend::cuda ? DType::bf16 : DType::f32)
+                          : parse_dtype(options.dtype);
+  const ModelConfig model = tiny_llama(options.layers);
+  const WeightMap map(model);
+  std::unique_ptr<Decoder> decoder;
+  {
+    std::vector<float> weights(map.size());
+    init_weights(map, 1, weights);
+    decoder = make_decoder({.model = model, .device = device, .dtype = dtype, .capacity = 2048},
+                           map, weights);
+  }
+  const std::vector<int32_t> prompt(options.past, 1);
+  decoder->feed(prompt);
+  const int32_t token = 2;
+  // A token reads every weight but the embedding's table, of which it reads a row.
+  const double bytes =
+      double(map.parameters() - int64_t{model.vocab} * model.dim) * double(size_of(dtype));
+  const Contender one_token{"a token",
+                            [&](Stream&, int) {
+                              decoder->feed({&token, 1});
+                              decoder->rewind(options.past);
+                            },
+                            false};
+  const Ceiling read = read_ceiling(device, bytes);
+  MeasureOptions how{.budget_s = options.seconds, .min_rounds = 5};
+  how.stop = &interrupted();
+  const auto timings = measure(decoder->stream(), {one_token, read.contender}, how);
+  const Ratio share = speed_ratio(timings[0], timings[1]);
+  const double token_us = timings[0].median_us();
+  fmt::print(
+      "decoding {:.2f} G parameters in {} on {}, one stream after {} tokens:\n"
+      "  {:.2f} ms a token, {:.2f} tokens/s, {:.1f} GB/s of weights\n"
+      "  reading alone: {:.1f} GB/s; share {:.1f} % (p10 {:.1f}, p90 {:.1f})\n",
+      double(map.parameters()) * 1e-9, name_of(dtype), name_of(device), options.past,
+      token_us * 1e-3, 1e6 / token_us, bytes / token_us * 1e-3, read.rate(timings[1].median_us()),
+      100 * share.median, 100 * share.p10, 100 * share.p90);
+  if (options.json.empty()) return;
+  Json json = describe_run(device, "cria_bench decode");
+  json["token_ms"] = token_us * 1e-3;
+  json["gb_per_s"] = bytes / token_us * 1e-3;
+  json["share_of_read"] = share.median;
+  write_json(options.json, json);
+}
+
+}  // namespace
+
+void add_decode_command(CLI::App& program) {
+  auto options = std::make_shared<DecodeOptions>();
+  CLI::App* command = program.add_subcommand(
+      "decode", "Time the decoding of a single stream against reading memory");
+  add_device_option(*command, options->device);
+  command->add_option("--dtype", options->dtype, "f32 or bf16");
+  command->add_option("--layers", options->layers, "Of TinyLlama's 22")->capture_default_str();
+  command->add_option("--past", options->past, "Tokens in the cache")->capture_default_str();
+  command->add_option("--seconds", options->seconds, "To spend on measuring")
+      ->capture_default_str();
+  command->add_option("--json", options->json, "Write all figures to this file");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace cria::claims
