@@ -5,7 +5,6 @@
 #include "kernels/gate_up.h"
 #include "kernels/gate_up_backward.h"
 #include "kernels/launch.h"
-#include "kernels/qkv.h"
 #include "kernels/silu.h"
 #include "plans/packed.h"
 
@@ -44,19 +43,8 @@ void FlashPlan<T>::block_forward(int layer) {
   const Block& b = blocks_[layer];
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
 
-  if (fuses_rope()) {
-    launch(this->stream_, kernels::QkvArgs<T>{.x = this->n(layer),
-                                              .w = w.qkv,
-                                              .y = b.qkv,
-                                              .cos = this->setup_.rope.cos,
-                                              .sin = this->setup_.rope.sin,
-                                              .head_dim = c.head_dim,
-                                              .turned = c.query_width() + c.kv_width(),
-                                              .seq = this->setup_.seq});
-  } else {
-    this->linear(this->n(layer), w.qkv, b.qkv);
-    this->rope(heads.q_and_k(), heads.q_and_k());
-  }
+  this->linear(this->n(layer), w.qkv, b.qkv);
+  this->rope(heads.q_and_k(), heads.q_and_k());
   this->made(layer, "q", heads.q_rows()), this->made(layer, "k", heads.k_rows());
   this->made(layer, "v", heads.v_rows());
   launch(this->stream_,
@@ -149,7 +137,7 @@ void FlashPlan<T>::attention_backward(int layer) {
 
   this->linear_backward(b.o, w.o, d, d_o_, g.o);
   this->made(layer, "d_attention", d_o_);
-  kernels::AttentionBackwardInputs<T> inputs{
+  const kernels::AttentionBackwardInputs<T> inputs{
       .q = heads.q(),
       .k = heads.k(),
       .v = heads.v(),
@@ -157,13 +145,12 @@ void FlashPlan<T>::attention_backward(int layer) {
       .lse = b.lse,
       .scale = this->attention_scale(),
       .precision = this->dot_precision()};
-  if (fuses_rope()) inputs.cos = this->setup_.rope.cos, inputs.sin = this->setup_.rope.sin;
   launch(this->stream_,
          kernels::AttentionBackwardQArgs<T>{inputs, this->heads_in_rows(b.o.data, c.heads, b.o.ld),
                                             d_heads.q(), delta_});
   launch(this->stream_,
          kernels::AttentionBackwardKvArgs<T>{inputs, delta_, d_heads.k(), d_heads.v()});
-  if (!fuses_rope()) this->rope_backward(d_heads.q_and_k(), d_heads.q_and_k());
+  this->rope_backward(d_heads.q_and_k(), d_heads.q_and_k());
   this->made(layer, "d_q", d_heads.q_rows()), this->made(layer, "d_k", d_heads.k_rows());
   this->made(layer, "d_v", d_heads.v_rows());
 
