@@ -22,7 +22,6 @@ std::vector<ProblemSpec> transpose_problems();
 std::vector<ProblemSpec> gemm_problems();
 std::vector<ProblemSpec> gate_up_problems();
 std::vector<ProblemSpec> gate_up_backward_problems();
-std::vector<ProblemSpec> qkv_problems();
 std::vector<ProblemSpec> attention_problems();
 std::vector<ProblemSpec> attention_backward_problems();
 std::vector<ProblemSpec> fma_problems();
