@@ -112,10 +112,8 @@ template <class T>
 struct GateUpBackwardSpace {
   template <int M, int N, int S, int Threads, int Groups = 1>
   using Hopper = GemmConfig<Lowering::kHopper, M, N, 64, S, Threads, Groups>;
-  using type =
-      KernelSpace<GateUpBackward, T, Hopper<128, 128, 5, 256, 2>, Hopper<64, 128, 8, 128, 2>,
-                  Hopper<128, 256, 4, 256>, Hopper<64, 64, 8, 128, 2>,
-                  GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
+  using type = KernelSpace<GateUpBackward, T, Hopper<128, 256, 4, 256>,
+                           GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
 };
 template <>
 struct GateUpBackwardSpace<float> {

@@ -52,7 +52,7 @@ class DecoderTest : public OnDevice {
     double error = 0, length = 0;
     for (size_t i = 0; i < want.size(); ++i)
       error += std::pow(double(got[i]) - want[i], 2), length += double(want[i]) * want[i];
-    const double bound = 2 * stages_bound(roundoff(DType::f32), 10.0 * config_.layers + 5);
+    const double bound = 2 * stages_bound(roundoff(DType::f32), 14.0 * config_.layers + 4);
     EXPECT_LE(std::sqrt(error / length), bound) << what;
   }
 
@@ -79,15 +79,19 @@ TEST_P(DecoderTest, OneByOneAsThePlan) {
 }
 
 TEST_P(DecoderTest, InPiecesAndAfterARewind) {
-  const auto want = reference();
   const auto all = std::span<const int32_t>(tokens_);
   auto d = decoder();
-  d->feed(all.first(7));
+  std::vector<float> got;
+  auto feed = [&](size_t from, size_t count) {
+    const auto logits = d->feed_all(all.subspan(from, count));
+    got.insert(got.end(), logits.begin(), logits.end());
+  };
+  feed(0, 7);
   d->feed(all.subspan(50, 100));  // to be forgotten
   d->rewind(7);
-  d->feed(all.subspan(7, 200));
-  const auto last = d->feed(all.subspan(207));
-  expect_same(last, std::span(want).last(config_.vocab), "pieces");
+  feed(7, 200);
+  feed(207, all.size() - 207);
+  expect_same(got, reference(), "pieces");
 }
 
 TEST_P(DecoderTest, SaysWhenTheCacheIsFull) {

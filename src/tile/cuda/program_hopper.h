@@ -178,7 +178,6 @@ class ConsumerProgram : public ProgramBase<K, true> {
   struct Steps {
     ConsumerProgram& p;
     int n, j = 0;
-    bool turn_passed = false;
     template <class Body>
     CRIA_FN void operator()(Body body) {
       (*this)(n - j, body);
@@ -204,17 +203,8 @@ class ConsumerProgram : public ProgramBase<K, true> {
         }
         p.at_.template advance<S>();
       }
-      // Steps that a kernel leaves for its epilogue run under the next group's main loop. They must be
-      // filled before that begins: a parity wait cannot tell a stage not yet filled for this group
-      // from one filled for the next.
       if constexpr (groups > 1)
-        if (n - j < S && !turn_passed) {
-          turn_passed = true;
-          RingPosition ahead = p.at_;
-          for (int left = n - j; left > 0; --left, ahead.template advance<S>())
-            ptx::mbarrier_wait(p.bar_.full(ahead.stage), ahead.phase);
-          ptx::bar_arrive(kGroupTurn + (p.group_ + 1) % groups, 2 * threads);
-        }
+        if (j == n) ptx::bar_arrive(kGroupTurn + (p.group_ + 1) % groups, 2 * threads);
       if (p.held_ >= 0) {
         wait_products(0);
         p.release(p.held_);
