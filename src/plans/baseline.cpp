@@ -10,24 +10,15 @@ namespace cria {
 
 template <class T>
 void BaselinePlan<T>::place(Arena& arena) {
-  Plan<T>::place(arena);
+  ScoresPlan<T>::place(arena);
   const ModelConfig& c = this->config();
-  const int64_t scores = int64_t{this->rows()} * c.heads * this->setup_.seq;
   auto take = [&](int cols) { return this->take(arena, cols); };
-  auto take_scores = [&] {
-    return batch_of(arena.take<T>(scores), this->setup_.batch * c.heads, this->setup_.seq,
-                    this->setup_.seq);
-  };
-  auto take_apart = [&](int heads) {
-    return this->heads_apart(take(heads * c.head_dim).data, heads);
-  };
   blocks_.assign(c.layers, {});
   for (Block& b : blocks_) {
     b.q = take(c.query_width()), b.k = take(c.kv_width()), b.v = take(c.kv_width());
-    b.q_apart = take_apart(c.heads);
-    b.k_apart = take_apart(c.kv_heads), b.v_apart = take_apart(c.kv_heads);
-    b.weights = take_scores();
-    b.o_apart = take_apart(c.heads), b.o = take(c.query_width());
+    b.apart = this->take_heads(arena);
+    b.weights = this->take_scores(arena);
+    b.o_apart = this->take_queries(arena), b.o = take(c.query_width());
     b.h = take(c.dim), b.m = take(c.dim);
     b.r = matrix_of(arena.take<float>(this->rows()), this->rows(), 1);
     b.gate = take(c.ffn), b.up = take(c.ffn), b.silu = take(c.ffn), b.act = take(c.ffn);
@@ -35,9 +26,8 @@ void BaselinePlan<T>::place(Arena& arena) {
   branch_ = take(c.dim);
   d_o_ = take(c.query_width()), d_q_ = take(c.query_width());
   d_k_ = take(c.kv_width()), d_v_ = take(c.kv_width());
-  d_o_apart_ = take_apart(c.heads), d_q_apart_ = take_apart(c.heads);
-  d_k_apart_ = take_apart(c.kv_heads), d_v_apart_ = take_apart(c.kv_heads);
-  d_scores_ = take_scores();
+  d_o_apart_ = this->take_queries(arena);
+  d_apart_ = this->take_heads(arena);
   d_act_ = take(c.ffn), d_gate_ = take(c.ffn), d_up_ = take(c.ffn);
 }
 
@@ -57,17 +47,11 @@ void BaselinePlan<T>::block_forward(int layer) {
   this->rope(k, k);
   this->made(layer, "q", b.q), this->made(layer, "k", b.k), this->made(layer, "v", b.v);
 
-  copy_heads(q, b.q_apart);
-  copy_heads(k, b.k_apart);
-  copy_heads(v, b.v_apart);
-  this->multiply_heads(Transposed::b, this->by_group(b.q_apart), b.k_apart,
-                       this->by_group(b.weights));
-  scale(b.weights, this->attention_scale());
-  launch(this->stream_, kernels::CausalMaskArgs<T>{b.weights});
-  launch(this->stream_, kernels::SoftmaxForwardArgs<T>{.x = b.weights, .y = b.weights});
-  this->multiply_heads(Transposed::none, this->by_group(b.weights), b.v_apart,
-                       this->by_group(b.o_apart));
-  copy_heads(b.o_apart, this->heads_in_rows(b.o.data, c.heads, b.o.ld));
+  this->copy_heads(q, b.apart.q);
+  this->copy_heads(k, b.apart.k);
+  this->copy_heads(v, b.apart.v);
+  this->attend(b.apart, b.weights, b.o_apart);
+  this->copy_heads(b.o_apart, this->heads_in_rows(b.o.data, c.heads, b.o.ld));
   this->made(layer, "attention", b.o);
 
   this->linear(b.o, w.o, b.h);
@@ -125,24 +109,14 @@ void BaselinePlan<T>::attention_backward(int layer) {
 
   this->linear_backward(b.o, w.o, d, d_o_, g.o);
   this->made(layer, "d_attention", d_o_);
-  copy_heads(this->heads_in_rows(d_o_.data, c.heads, d_o_.ld), d_o_apart_);
-  this->multiply_heads(Transposed::a, this->by_group(b.weights), this->by_group(d_o_apart_),
-                       d_v_apart_);
-  this->multiply_heads(Transposed::b, this->by_group(d_o_apart_), b.v_apart,
-                       this->by_group(d_scores_));
-  launch(this->stream_,
-         kernels::SoftmaxBackwardArgs<T>{.y = b.weights, .dy = d_scores_, .dx = d_scores_});
-  scale(d_scores_, this->attention_scale());
-  this->multiply_heads(Transposed::none, this->by_group(d_scores_), b.k_apart,
-                       this->by_group(d_q_apart_));
-  this->multiply_heads(Transposed::a, this->by_group(d_scores_), this->by_group(b.q_apart),
-                       d_k_apart_);
+  this->copy_heads(this->heads_in_rows(d_o_.data, c.heads, d_o_.ld), d_o_apart_);
+  this->attend_backward(b.apart, b.weights, d_o_apart_, d_apart_);
 
   const auto d_q = this->heads_in_rows(d_q_.data, c.heads, d_q_.ld);
   const auto d_k = this->heads_in_rows(d_k_.data, c.kv_heads, d_k_.ld);
-  copy_heads(d_q_apart_, d_q);
-  copy_heads(d_k_apart_, d_k);
-  copy_heads(d_v_apart_, this->heads_in_rows(d_v_.data, c.kv_heads, d_v_.ld));
+  this->copy_heads(d_apart_.q, d_q);
+  this->copy_heads(d_apart_.k, d_k);
+  this->copy_heads(d_apart_.v, this->heads_in_rows(d_v_.data, c.kv_heads, d_v_.ld));
   this->rope_backward(d_q, d_q);
   this->rope_backward(d_k, d_k);
   this->made(layer, "d_q", d_q_), this->made(layer, "d_k", d_k_), this->made(layer, "d_v", d_v_);
@@ -178,8 +152,16 @@ void BaselinePlan<T>::scale(Tensor<T> x, float factor) {
 }
 
 template <class T>
-void BaselinePlan<T>::copy_heads(Tensor<const T> x, Tensor<T> y) {
-  launch(this->stream_, kernels::CopyHeadsArgs<T>{x, y});
+void BaselinePlan<T>::softmax(Tensor<T> scores) {
+  scale(scores, this->attention_scale());
+  launch(this->stream_, kernels::CausalMaskArgs<T>{scores});
+  launch(this->stream_, kernels::SoftmaxForwardArgs<T>{.x = scores, .y = scores});
+}
+
+template <class T>
+void BaselinePlan<T>::softmax_backward(Tensor<T> weights, Tensor<T> d) {
+  launch(this->stream_, kernels::SoftmaxBackwardArgs<T>{.y = weights, .dy = d, .dx = d});
+  scale(d, this->attention_scale());
 }
 
 template class BaselinePlan<float>;

@@ -1,7 +1,6 @@
 #include "plans/fused.h"
 
 #include "kernels/launch.h"
-#include "kernels/pointwise.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/silu.h"
 #include "kernels/softmax.h"
@@ -11,22 +10,13 @@ namespace cria {
 
 template <class T>
 void FusedPlan<T>::place(Arena& arena) {
-  Plan<T>::place(arena);
+  ScoresPlan<T>::place(arena);
   const ModelConfig& c = this->config();
-  const int64_t scores = int64_t{this->rows()} * c.heads * this->setup_.seq;
   auto take = [&](int cols) { return this->take(arena, cols); };
-  auto take_scores = [&] {
-    return batch_of(arena.take<T>(scores), this->setup_.batch * c.heads, this->setup_.seq,
-                    this->setup_.seq);
-  };
-  auto take_apart = [&](int heads) {
-    return this->heads_apart(take(heads * c.head_dim).data, heads);
-  };
   blocks_.assign(c.layers, {});
   for (Block& b : blocks_) {
-    b.q_apart = take_apart(c.heads);
-    b.k_apart = take_apart(c.kv_heads), b.v_apart = take_apart(c.kv_heads);
-    b.weights = take_scores();
+    b.apart = this->take_heads(arena);
+    b.weights = this->take_scores(arena);
     b.o = take(c.query_width());
     b.h = take(c.dim), b.m = take(c.dim);
     b.r = matrix_of(arena.take<float>(this->rows()), this->rows(), 1);
@@ -34,10 +24,9 @@ void FusedPlan<T>::place(Arena& arena) {
   }
   branch_ = take(c.dim);
   qkv_ = take(c.qkv_width());
-  o_apart_ = take_apart(c.heads), d_q_apart_ = take_apart(c.heads);
-  d_k_apart_ = take_apart(c.kv_heads), d_v_apart_ = take_apart(c.kv_heads);
+  o_apart_ = this->take_queries(arena);
+  d_apart_ = this->take_heads(arena);
   d_o_ = take(c.query_width());
-  d_scores_ = take_scores();
   d_act_ = take(c.ffn);
 }
 
@@ -50,17 +39,11 @@ void FusedPlan<T>::block_forward(int layer) {
 
   this->linear(this->n(layer), w.qkv, qkv_);
   this->made(layer, "v", heads.v_rows());
-  this->rope(heads.q(), b.q_apart);
-  this->rope(heads.k(), b.k_apart);
-  copy_heads(heads.v(), b.v_apart);
-  this->multiply_heads(Transposed::b, this->by_group(b.q_apart), b.k_apart,
-                       this->by_group(b.weights));
-  launch(this->stream_,
-         kernels::SoftmaxForwardArgs<T>{
-             .x = b.weights, .y = b.weights, .scale = this->attention_scale(), .causal = true});
-  this->multiply_heads(Transposed::none, this->by_group(b.weights), b.v_apart,
-                       this->by_group(o_apart_));
-  copy_heads(o_apart_, this->heads_in_rows(b.o.data, c.heads, b.o.ld));
+  this->rope(heads.q(), b.apart.q);
+  this->rope(heads.k(), b.apart.k);
+  this->copy_heads(heads.v(), b.apart.v);
+  this->attend(b.apart, b.weights, o_apart_);
+  this->copy_heads(o_apart_, this->heads_in_rows(b.o.data, c.heads, b.o.ld));
   this->made(layer, "attention", b.o);
 
   this->linear(b.o, w.o, branch_);
@@ -113,23 +96,13 @@ void FusedPlan<T>::attention_backward(int layer) {
 
   this->linear_backward(b.o, w.o, d, d_o_, g.o);
   this->made(layer, "d_attention", d_o_);
-  copy_heads(this->heads_in_rows(d_o_.data, c.heads, d_o_.ld), o_apart_);
-  this->multiply_heads(Transposed::a, this->by_group(b.weights), this->by_group(o_apart_),
-                       d_v_apart_);
-  this->multiply_heads(Transposed::b, this->by_group(o_apart_), b.v_apart,
-                       this->by_group(d_scores_));
-  launch(this->stream_,
-         kernels::SoftmaxBackwardArgs<T>{
-             .y = b.weights, .dy = d_scores_, .dx = d_scores_, .scale = this->attention_scale()});
-  this->multiply_heads(Transposed::none, this->by_group(d_scores_), b.k_apart,
-                       this->by_group(d_q_apart_));
-  this->multiply_heads(Transposed::a, this->by_group(d_scores_), this->by_group(b.q_apart),
-                       d_k_apart_);
+  this->copy_heads(this->heads_in_rows(d_o_.data, c.heads, d_o_.ld), o_apart_);
+  this->attend_backward(b.apart, b.weights, o_apart_, d_apart_);
 
   const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, qkv_);
-  this->rope_backward(d_q_apart_, d_heads.q());
-  this->rope_backward(d_k_apart_, d_heads.k());
-  copy_heads(d_v_apart_, d_heads.v());
+  this->rope_backward(d_apart_.q, d_heads.q());
+  this->rope_backward(d_apart_.k, d_heads.k());
+  this->copy_heads(d_apart_.v, d_heads.v());
   this->made(layer, "d_q", d_heads.q_rows()), this->made(layer, "d_k", d_heads.k_rows());
   this->made(layer, "d_v", d_heads.v_rows());
   this->linear_backward(this->n(layer), w.qkv, qkv_, dn, g.qkv);
@@ -146,8 +119,16 @@ void FusedPlan<T>::add_norm(Tensor<const T> x, Tensor<const T> branch, Tensor<co
 }
 
 template <class T>
-void FusedPlan<T>::copy_heads(Tensor<const T> x, Tensor<T> y) {
-  launch(this->stream_, kernels::CopyHeadsArgs<T>{x, y});
+void FusedPlan<T>::softmax(Tensor<T> scores) {
+  launch(this->stream_,
+         kernels::SoftmaxForwardArgs<T>{
+             .x = scores, .y = scores, .scale = this->attention_scale(), .causal = true});
+}
+
+template <class T>
+void FusedPlan<T>::softmax_backward(Tensor<T> weights, Tensor<T> d) {
+  launch(this->stream_, kernels::SoftmaxBackwardArgs<T>{
+                            .y = weights, .dy = d, .dx = d, .scale = this->attention_scale()});
 }
 
 template class FusedPlan<float>;

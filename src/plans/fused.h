@@ -3,14 +3,14 @@
 // scores.
 #pragma once
 
-#include "plans/plan.h"
+#include "plans/scores.h"
 
 namespace cria {
 
 template <class T>
-class FusedPlan final : public Plan<T> {
+class FusedPlan final : public ScoresPlan<T> {
  public:
-  using Plan<T>::Plan;
+  using ScoresPlan<T>::ScoresPlan;
   void place(Arena& arena) override;
 
  private:
@@ -18,33 +18,32 @@ class FusedPlan final : public Plan<T> {
   void block_backward(int layer) override;
   void attention_backward(int layer);
   void ffn_backward(int layer);
+  void softmax(Tensor<T> scores) override;
+  void softmax_backward(Tensor<T> weights, Tensor<T> d) override;
 
   // h = x + branch, y = norm(h)
   void add_norm(Tensor<const T> x, Tensor<const T> branch, Tensor<const T> w, Tensor<T> h,
                 Tensor<T> y, Tensor<float> r);
-  void copy_heads(Tensor<const T> x, Tensor<T> y);
 
   // What a block keeps for its backward pass.
   struct Block {
-    Tensor<T> q_apart;           // [B, H, T, K]
-    Tensor<T> k_apart, v_apart;  // [B, G, T, K]
-    Tensor<T> weights;           // softmax of the scores, [B, H, T, T]
-    Tensor<T> o;                 // [R, HK]
-    Tensor<T> h, m;              // [R, D], after attention's residual, and its norm
-    Tensor<float> r;             // [R], the norm's statistics
-    Tensor<T> gate_up;           // [R, 2F]
-    Tensor<T> act;               // [R, F]
+    typename ScoresPlan<T>::Heads apart;
+    Tensor<T> weights;  // softmax of the scores, [B, H, T, T]
+    Tensor<T> o;        // [R, HK]
+    Tensor<T> h, m;     // [R, D], after attention's residual, and its norm
+    Tensor<float> r;    // [R], the norm's statistics
+    Tensor<T> gate_up;  // [R, 2F]
+    Tensor<T> act;      // [R, F]
   };
   std::vector<Block> blocks_;
 
   // What lives within a block's passes only.
-  Tensor<T> branch_;                 // [R, D], a branch before it joins the stream
-  Tensor<T> qkv_;                    // [R, (H + 2G)K], and its gradient
-  Tensor<T> o_apart_, d_q_apart_;    // [B, H, T, K], o and its gradient; q's gradient
-  Tensor<T> d_k_apart_, d_v_apart_;  // [B, G, T, K]
-  Tensor<T> d_o_;                    // [R, HK]
-  Tensor<T> d_scores_;               // [B, H, T, T]
-  Tensor<T> d_act_;                  // [R, F]
+  Tensor<T> branch_;   // [R, D], a branch before it joins the stream
+  Tensor<T> qkv_;      // [R, (H + 2G)K], and its gradient
+  Tensor<T> o_apart_;  // [B, H, T, K], o or its gradient
+  typename ScoresPlan<T>::Heads d_apart_;
+  Tensor<T> d_o_;    // [R, HK]
+  Tensor<T> d_act_;  // [R, F]
 };
 
 }  // namespace cria

@@ -111,10 +111,6 @@ class Plan {
                        Tensor<T> dw);
   void linear_dw(Tensor<const T> x, Tensor<const T> dy, Tensor<T> dw);
   void linear_dx(Tensor<const T> dy, Tensor<const T> w, Tensor<T> dx);
-  // A product for each group of heads.
-  void multiply_heads(Transposed transposed, Tensor<const T> a, Tensor<const T> b, Tensor<T> c) {
-    multiply(stream_, setup_.precision, transposed, a, b, c);
-  }
 
   // Heads of width K inside rows of `ld` elements: [B, T, heads, K].
   template <class E>
@@ -125,12 +121,6 @@ class Plan {
   template <class E>
   Tensor<E> heads_apart(E* data, int heads) const {
     return batch_of(data, setup_.batch * heads, setup_.seq, config().head_dim);
-  }
-
-  // The matrices of a group's heads, one above the other: [B G] of [H/G T, cols].
-  Tensor<T> by_group(Tensor<T> apart) const {
-    const int per_group = config().heads / config().kv_heads;
-    return batch_of(apart.data, apart.batch / per_group, per_group * apart.rows, apart.cols);
   }
 
   // Tells whoever watches about a tensor of block `layer`, or of the ends.
