@@ -72,7 +72,6 @@ class Plan {
   void backward(const Batch& batch);
 
   Tensor<const float> losses() const { return losses_; }  // [R]
-  Tensor<const T> logits() const { return logits_; }      // [R, V]
 
   // Launches of one block, counted by the stream's recorder in the last step.
   struct BlockLaunches {
