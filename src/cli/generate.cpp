@@ -69,18 +69,20 @@ int run_generate(const GenerateCommand& o) {
   TokenSampler sampler(o.sampler);
 
   using Clock = std::chrono::steady_clock;
-  fmt::print("{}", o.prompt);
-  std::fflush(stdout);
   const auto start = Clock::now();
   std::optional<Clock::time_point> first;
   const auto tokens =
       generate(*model.decoder, sampler, prompt, o.tokens, tokenizer->eos(), [&](int32_t token) {
-        if (!first) first = Clock::now();
+        if (!first) {
+          first = Clock::now();
+          fmt::print("{}", o.prompt);
+        }
         const std::string text = tokenizer->decode_token(token);
         std::fwrite(text.data(), 1, text.size(), stdout);
         std::fflush(stdout);
         return !interrupted();
       });
+  if (!first) fmt::print("{}", o.prompt);
   fmt::print("\n");
   const auto end = Clock::now();
   const double prompt_s = std::chrono::duration<double>(first.value_or(end) - start).count();

@@ -109,9 +109,13 @@ int run_train(const TrainCommand& o) {
   trainer.adamw = o.adamw;
   if (o.resume && o.out.empty()) fail("--resume needs --out, the folder to go on from");
 
-  std::unique_ptr<Tokenizer> tokenizer =
-      o.tokenizer.empty() ? make_byte_tokenizer() : load_tokenizer(o.tokenizer);
-  const bool bytes = o.tokenizer.empty();
+  // A model to begin with brings its own.
+  std::string tokens = o.tokenizer;
+  if (tokens.empty() && !o.start.empty() &&
+      std::filesystem::exists(std::filesystem::path(o.start) / "tokenizer.json"))
+    tokens = o.start;
+  const bool bytes = tokens.empty();
+  std::unique_ptr<Tokenizer> tokenizer = bytes ? make_byte_tokenizer() : load_tokenizer(tokens);
   if (tokenizer->vocab_size() > trainer.model.vocab) {
     if (!o.start.empty() || std::filesystem::exists(model.config))
       fail_f("the tokenizer has {} tokens, and the model {}: they do not belong together",
@@ -168,7 +172,9 @@ void add_run_options(CLI::App& command, TrainCommand& o) {
       .add_option("--data", o.data,
                   "Text to learn from (default: a generated text with some structure)")
       ->option_text("FILE ...");
-  command.add_option("--tokenizer", o.tokenizer, "A tokenizer.json (default: a token is a byte)")
+  command
+      .add_option("--tokenizer", o.tokenizer,
+                  "A tokenizer.json (default: that of --model, else a token is a byte)")
       ->option_text("FILE");
   command
       .add_option("--model", o.start, "Begin with the weights in this folder, instead of --config")
@@ -189,11 +195,11 @@ void add_run_options(CLI::App& command, TrainCommand& o) {
 
 void add_optimizer_options(CLI::App& command, TrainCommand& o) {
   command.add_option("--lr", o.rate, "Peak learning rate (default: 0.001)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1e6))
       ->option_text("X");
   command
       .add_option("--warmup", o.warmup, "Steps up to it (default: 100, or a tenth of all if less)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->option_text("N");
   command
       .add_option("--final-lr", o.final_share, "At the end, as a share of the peak (default: 0.1)")
@@ -206,17 +212,19 @@ void add_optimizer_options(CLI::App& command, TrainCommand& o) {
       ->check(CLI::Range(0.0, 1.0))
       ->option_text("X");
   command.add_option("--weight-decay", o.adamw.weight_decay, "Of matrices (default: 0.1)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1e6))
       ->option_text("X");
   command
       .add_option("--clip", o.adamw.max_norm, "Largest norm of all gradients; 0: any (default: 1)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1e6))
       ->option_text("X");
 }
 
 void add_report_options(CLI::App& command, TrainCommand& o) {
   auto every = [&](const char* name, int64_t& value, const char* help) {
-    command.add_option(name, value, help)->check(CLI::NonNegativeNumber)->option_text("N");
+    command.add_option(name, value, help)
+        ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
+        ->option_text("N");
   };
   every("--report-every", o.report_every,
         "Steps between reports of the loss (default: 10 on CUDA, 1 on the CPU)");

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -103,11 +104,18 @@ void load_weights(const fs::path& folder, std::span<const NamedTensor<float>> we
   load_tensors(stored.tensors(), stored.where(), weights);
 }
 
+void CheckpointFolder::prepare() const {
+  make_folder(root_);
+  if (::access(root_.c_str(), W_OK | X_OK) != 0)
+    fail_f("cannot write to the folder {}: {}; check its permissions or choose another place",
+           root_.string(), std::strerror(errno));
+}
+
 fs::path CheckpointFolder::save(int64_t step, const ModelFiles& model,
                                 const TrainingFiles& training, int keep) const {
   require(step >= 0 && keep >= 1 && training.progress.is_object(),
           "CheckpointFolder::save: step >= 0, keep >= 1 and an object of progress are needed");
-  make_folder(root_);
+  prepare();
   const fs::path place = root_ / step_name(step);
   const fs::path made = place.string() + kUnfinished;
   try {

@@ -44,6 +44,9 @@ class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::filesystem::path root) : root_(std::move(root)) {}
 
+  // Makes the folder if need be; an Error when nothing can be saved there.
+  void prepare() const;
+
   // Saves everything of a step, then makes it the latest, then removes all but the `keep` last
   // steps up to this one. Returns its folder.
   std::filesystem::path save(int64_t step, const ModelFiles& model, const TrainingFiles& training,

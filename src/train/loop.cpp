@@ -53,6 +53,14 @@ class Run {
       if (const auto latest = CheckpointFolder(options_.out).latest())
         load_state(*trainer_, *latest, options_.seed);
     }
+    // An unusable folder should be known before the work, not after it.
+    if (!options_.out.empty()) {
+      const CheckpointFolder folder(options_.out);
+      folder.prepare();
+      if (!options_.resume && folder.latest())
+        fail_f("{} holds the checkpoints of a run: go on with --resume, or choose another --out",
+               options_.out.string());
+    }
     reported_ = saved_ = trainer_->steps();
   }
 

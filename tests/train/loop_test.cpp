@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <fstream>
 #include <map>
 
 #include "runtime/on_device.h"
@@ -126,6 +127,18 @@ TEST_P(LoopTest, ADivergenceKeepsTheLastCheckpoint) {
   const auto latest = CheckpointFolder(folder_).latest();
   ASSERT_TRUE(latest.has_value());
   EXPECT_TRUE(fs::exists(*latest / "model.safetensors"));
+}
+
+TEST_P(LoopTest, LooksAtTheFolderBeforeTheWork) {
+  RunOptions o = options(2);
+  Notes first, again;
+  run(o, first);
+  expect_error([&] { run(o, again); }, "--resume");  // would write over what is there
+  std::ofstream(folder_.string() + ".file") << "no folder";
+  o.out = folder_.string() + ".file/run";
+  expect_error([&] { run(o, again); }, "cannot make the folder");
+  fs::remove(folder_.string() + ".file");
+  EXPECT_TRUE(again.losses.empty());
 }
 
 TEST_P(LoopTest, RefusesToResumeAnotherRun) {
