@@ -9,10 +9,12 @@
 
 namespace cria::kernels {
 
-// BlockM x BlockN of c per tile, BlockK deep steps. Groups > 1 (Hopper): groups of warpgroups work on
-// tiles of their own in turn, so one's epilogue runs under another's main loop. Band: tile order.
+// BlockM x BlockN of c per tile, BlockK deep steps. Groups > 1 (Hopper): groups of warpgroups work
+// on tiles of their own in turn, so one's epilogue runs under another's main loop. Band: tile
+// order.
 template <Lowering Lower, int BlockM, int BlockN, int BlockK, int StageCount, int ThreadCount,
-          int GroupCount = 1, int Band = 16, int MinBlocks = 1, DotPrecision Dot = DotPrecision::kFp32>
+          int GroupCount = 1, int Band = 16, int MinBlocks = 1,
+          DotPrecision Dot = DotPrecision::kFp32>
 struct GemmConfig {
   static constexpr int m = BlockM, n = BlockN, k = BlockK, stages = StageCount, band = Band;
   static constexpr bool hopper = Lower == Lowering::kHopper;
@@ -53,12 +55,12 @@ struct GemmShared : GemmStages<T, C, TransA, TransB> {
 template <class T, bool TransA, bool TransB>
 struct GemmArgs {
   using Element = T;
-  static constexpr const char* kernel = TransA ? (TransB ? "gemm_tt" : "gemm_tn")
-                                               : (TransB ? "gemm_nt" : "gemm_nn");
-  Tensor<const T> a;              // [M, K], or [K, M] when transposed
-  Tensor<const T> b;              // [K, N], or [N, K] when transposed
-  Tensor<T> c;                    // [M, N]
-  Tensor<const T> residual = {};  // [M, N], may be c itself; none when data is null
+  static constexpr const char* kernel =
+      TransA ? (TransB ? "gemm_tt" : "gemm_tn") : (TransB ? "gemm_nt" : "gemm_nn");
+  Tensor<const T> a;                             // [M, K], or [K, M] when transposed
+  Tensor<const T> b;                             // [K, N], or [N, K] when transposed
+  Tensor<T> c;                                   // [M, N]
+  Tensor<const T> residual = {};                 // [M, N], may be c itself; none when data is null
   DotPrecision precision = DotPrecision::kFp32;  // of fp32 operands
 
   template <class V>
@@ -67,7 +69,8 @@ struct GemmArgs {
   }
   constexpr int inner() const { return TransA ? a.rows : a.cols; }
   Dims dims() const {
-    return {{"m", c.rows}, {"n", c.cols}, {"k", inner()}, {"tf32", precision == DotPrecision::kTf32}};
+    return {
+        {"m", c.rows}, {"n", c.cols}, {"k", inner()}, {"tf32", precision == DotPrecision::kTf32}};
   }
   Cost cost() const {
     if (c.size() == 0) return {};
@@ -78,11 +81,45 @@ struct GemmArgs {
   }
 };
 
-// Whether a device's cores all get a tile of c, or nearly; the smallest tile is for what no tile suits.
+// Whether a device's cores all get a tile, or nearly; the smallest tile is for what no tile suits.
+template <class C>
+constexpr bool enough_tiles(int64_t tiles, int cores) {
+  return C::m * C::n <= 64 * 64 || tiles * 4 >= int64_t{cores} * 3;
+}
+
+// One tile of c = op(a) op(b), at row r0 and column c0; `finish` may change the sums before they
+// are stored.
+template <class C, bool TransA, bool TransB, class P, class T, class Shared, class Finish>
+CRIA_FN void gemm_tile(P& p, const Tensor<const T>& a, const Tensor<const T>& b, const Tensor<T>& c,
+                       Shared& s, int r0, int c0, Finish finish) {
+  constexpr auto op = []<bool Transpose>(auto view, std::bool_constant<Transpose>) {
+    if constexpr (Transpose)
+      return trans(view);
+    else
+      return view;
+  };
+  p.pipeline(
+      stages<C::stages>, ceil_div(TransA ? a.rows : a.cols, C::k),
+      [&](int j, int stage) {
+        const int k0 = j * C::k;
+        p.fetch(s.a[stage], a, 0, TransA ? k0 : r0, TransA ? r0 : k0);
+        p.fetch(s.b[stage], b, 0, TransB ? c0 : k0, TransB ? k0 : c0);
+      },
+      [&](auto& p, auto& steps) {
+        auto acc = p.accumulator(shape<C::m, C::n>);
+        steps([&](int, int stage) {
+          p.dot(acc, op(s.a[stage], std::bool_constant<TransA>{}),
+                op(s.b[stage], std::bool_constant<TransB>{}));
+        });
+        p.dot_wait(acc);
+        finish(p, acc);
+        p.store_tile(c, 0, r0, c0, acc, s.out);
+      });
+}
+
 template <class C, class T>
-constexpr bool enough_tiles(const Tensor<T>& c, int cores) {
-  return C::m * C::n <= 64 * 64 ||
-         int64_t{ceil_div(c.rows, C::m)} * ceil_div(c.cols, C::n) * 4 >= int64_t{cores} * 3;
+constexpr int64_t tile_count(const Tensor<T>& c) {
+  return int64_t{ceil_div(c.rows, C::m)} * ceil_div(c.cols, C::n);
 }
 
 template <class T, class C, bool TransA, bool TransB>
@@ -93,10 +130,8 @@ struct Gemm {
   using Shared = GemmShared<T, C, TransA, TransB>;
   static constexpr Traits traits = C::traits;
   static bool fits(const Args& a) { return sizeof(T) == 2 || C::traits.dot == a.precision; }
-  static bool suits(const Args& a, int cores) { return enough_tiles<C>(a.c, cores); }
-  static Grid grid(const Args& a) {
-    return {int64_t{ceil_div(a.c.rows, C::m)} * ceil_div(a.c.cols, C::n)};
-  }
+  static bool suits(const Args& a, int cores) { return enough_tiles<C>(tile_count<C>(a.c), cores); }
+  static Grid grid(const Args& a) { return {tile_count<C>(a.c)}; }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
@@ -104,30 +139,10 @@ struct Gemm {
     p.for_tiles(rows * cols, [&](int t) {
       const TileIndex at = banded(t, rows, cols, C::band);
       const int r0 = at.row * C::m, c0 = at.col * C::n;
-      p.pipeline(
-          stages<C::stages>, ceil_div(a.inner(), C::k),
-          [&](int j, int stage) {
-            const int k0 = j * C::k;
-            p.fetch(s.a[stage], a.a, 0, TransA ? k0 : r0, TransA ? r0 : k0);
-            p.fetch(s.b[stage], a.b, 0, TransB ? c0 : k0, TransB ? k0 : c0);
-          },
-          [&](auto& p, auto& steps) {
-            auto acc = p.accumulator(shape<C::m, C::n>);
-            steps([&](int, int stage) { p.dot(acc, op<TransA>(s.a[stage]), op<TransB>(s.b[stage])); });
-            p.dot_wait(acc);
-            if (a.residual.data) p.add_block(acc, a.residual, r0, c0);
-            p.store_tile(a.c, 0, r0, c0, acc, s.out);
-          });
+      gemm_tile<C, TransA, TransB>(p, a.a, a.b, a.c, s, r0, c0, [&](auto& p, auto& acc) {
+        if (a.residual.data) p.add_block(acc, a.residual, r0, c0);
+      });
     });
-  }
-
- private:
-  template <bool Transpose, class V>
-  CRIA_FN static auto op(V view) {
-    if constexpr (Transpose)
-      return trans(view);
-    else
-      return view;
   }
 };
 
@@ -140,11 +155,12 @@ using GemmTN = Gemm<T, C, true, false>;
 template <class T, class C>
 using GemmTT = Gemm<T, C, true, true>;
 
-// The tuning space, by size of c: 128-row tiles, ping-pong; small tiles and deep steps; then others for
-// large products.
+// The tuning space, by size of c: 128-row tiles, ping-pong; small tiles and deep steps; then others
+// for large products.
 template <template <class, class> class K, class T>
 struct GemmSpaceOf {
-  template <int M, int N, int Depth, int S, int Threads, int Groups = 1, int Band = 16, int Resident = 1>
+  template <int M, int N, int Depth, int S, int Threads, int Groups = 1, int Band = 16,
+            int Resident = 1>
   using Hopper = GemmConfig<Lowering::kHopper, M, N, Depth, S, Threads, Groups, Band, Resident>;
   template <int M, int N, int Depth, int S, int Threads>
   using Ampere = GemmConfig<Lowering::kAmpere, M, N, Depth, S, Threads>;

@@ -4,6 +4,7 @@
 #include "kernels/attention_backward.h"
 #include "kernels/gate_up.h"
 #include "kernels/gate_up_backward.h"
+#include "kernels/gemm_group.h"
 #include "kernels/launch.h"
 #include "kernels/silu.h"
 #include "plans/packed.h"
@@ -33,6 +34,7 @@ void FlashPlan<T>::place(Arena& arena) {
   act_ = take(c.ffn);
   d_qkv_ = take(c.qkv_width());
   d_o_ = take(c.query_width());
+  d_h_ = take(c.dim);
   delta_ = take_row_values();
 }
 
@@ -117,11 +119,10 @@ void FlashPlan<T>::ffn_backward(int layer) {
         kernels::SiluUpBackwardArgs<T>{
             .gate = ffn.gate, .up = ffn.up, .dy = act, .dgate = ffn.gate, .dup = ffn.up, .y = act});
   }
-  this->linear_dw(act, d, g.down);
-  this->linear_backward(b.m, w.gate_up, b.gate_up, dn, g.gate_up);
+  this->linear_dx(b.gate_up, w.gate_up, dn);
   this->made(layer, "d_ffn_norm", dn);
-  this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, d, g.ffn_norm);
-  this->made(layer, "d_residual", d);
+  this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, d_h_, g.ffn_norm);
+  this->made(layer, "d_residual", d_h_);
 }
 
 // h = x + o(softmax(scale q kᵀ) v), q, k and v from n = norm(x)
@@ -131,11 +132,11 @@ void FlashPlan<T>::attention_backward(int layer) {
   const auto& w = this->setup_.weights.layers[layer];
   const auto& g = this->setup_.gradients.layers[layer];
   const Block& b = blocks_[layer];
-  const Tensor<T> d = this->d_, dn = this->dn_;
+  const Tensor<T> dn = this->dn_;
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
   const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv_);
 
-  this->linear_backward(b.o, w.o, d, d_o_, g.o);
+  this->linear_dx(d_h_, w.o, d_o_);
   this->made(layer, "d_attention", d_o_);
   const kernels::AttentionBackwardInputs<T> inputs{
       .q = heads.q(),
@@ -154,10 +155,27 @@ void FlashPlan<T>::attention_backward(int layer) {
   this->made(layer, "d_q", d_heads.q_rows()), this->made(layer, "d_k", d_heads.k_rows());
   this->made(layer, "d_v", d_heads.v_rows());
 
-  if (this->setup_.recompute) this->input_norm(layer);
-  this->linear_backward(this->n(layer), w.qkv, d_qkv_, dn, g.qkv);
+  this->linear_dx(d_qkv_, w.qkv, dn);
   this->made(layer, "d_norm", dn);
-  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d, d, g.attention_norm);
+  weight_gradients(layer);
+  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d_h_, this->d_,
+                      g.attention_norm);
+}
+
+template <class T>
+void FlashPlan<T>::weight_gradients(int layer) {
+  const auto& g = this->setup_.gradients.layers[layer];
+  const Block& b = blocks_[layer];
+  if (this->setup_.recompute) this->input_norm(layer);
+  const typename kernels::GemmGroupArgs<T>::Part parts[] = {{b.gate_up, b.m, g.gate_up},
+                                                            {this->d_, act_, g.down},
+                                                            {d_qkv_, this->n(layer), g.qkv},
+                                                            {d_h_, b.o, g.o}};
+  if (this->own_products())
+    launch(this->stream_,
+           kernels::GemmGroupArgs<T>{.parts = {parts[0], parts[1], parts[2], parts[3]}});
+  else
+    for (const auto& [dy, x, dw] : parts) this->linear_dw(x, dy, dw);
 }
 
 template class FlashPlan<float>;

@@ -19,6 +19,9 @@ class FlashPlan final : public Plan<T> {
   void block_backward(int layer) override;
   void attention_backward(int layer);
   void ffn_backward(int layer);
+  // Of a block's matrices, once all they are made from is there: in one launch where products are
+  // own.
+  void weight_gradients(int layer);
   // Where cria's products are as fast as the library's, all are its own, and gate, up and their
   // activation are one kernel.
   bool own_products() const override {
@@ -43,6 +46,7 @@ class FlashPlan final : public Plan<T> {
   Tensor<T> act_;        // [R, F], the activation or its gradient
   Tensor<T> d_qkv_;      // [R, (H + 2G)K]
   Tensor<T> d_o_;        // [R, HK]
+  Tensor<T> d_h_;        // [R, D], the gradient of h
   Tensor<float> delta_;  // [B H, T]
 };
 

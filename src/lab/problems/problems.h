@@ -20,6 +20,7 @@ std::vector<ProblemSpec> gemv_problems();
 std::vector<ProblemSpec> attention_decode_problems();
 std::vector<ProblemSpec> transpose_problems();
 std::vector<ProblemSpec> gemm_problems();
+std::vector<ProblemSpec> gemm_group_problems();
 std::vector<ProblemSpec> gate_up_problems();
 std::vector<ProblemSpec> gate_up_backward_problems();
 std::vector<ProblemSpec> attention_problems();
