@@ -9,6 +9,7 @@
 
 #include "kernels/config.h"
 #include "kernels/list.h"
+#include "kernels/unrolled.h"
 
 namespace cria::kernels {
 
@@ -32,22 +33,32 @@ struct EmbeddingForwardArgs {
   }
 };
 
+// A program copies C::rows rows: all are on their way before the first is stored.
 template <class T, class C>
 struct EmbeddingForward {
   using Element = T;
   using Config = C;
   using Args = EmbeddingForwardArgs<T>;
   static constexpr Traits traits{.threads = C::threads};
+  static bool suits(const Args& a, int cores) {
+    return C::rows == 1 || a.y.rows >= int64_t{4} * C::rows * cores;
+  }
   static Grid grid(const Args& a) {
-    return {a.y.cols > 0 ? a.y.rows : 0, ceil_div(a.y.cols, C::cols)};
+    return {a.y.cols > 0 ? ceil_div(a.y.rows, C::rows) : 0, ceil_div(a.y.cols, C::cols)};
   }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a) {
-    const int r = p.program_id(0), n = a.y.cols;
+    const int r = p.program_id(0) * C::rows, last = a.y.rows - 1, n = a.y.cols;
     auto j = p.arange(shape<C::cols>) + p.program_id(1) * C::cols;
-    const int token = p.load(a.tokens.data + r);
-    p.store(a.y.row(r), j, p.load(a.table.row(token), j, j < n), j < n);
+    int token[C::rows];
+    decltype(p.load(a.table.data, j, j < n)) row[C::rows];
+    unrolled<C::rows>([&](int i) { token[i] = p.load(a.tokens.data + min_of(r + i, last)); });
+    unrolled<C::rows>([&](int i) { row[i] = p.load(a.table.row(token[i]), j, j < n); });
+    unrolled<C::rows>([&](int i) {
+      const auto x = row[i];
+      if (r + i <= last) p.store(a.y.row(r + i), j, x, j < n);
+    });
   }
 };
 
@@ -83,47 +94,90 @@ struct EmbeddingBackwardArgs {
 void sort_tokens(std::span<const int32_t> tokens, std::span<int32_t> order,
                  std::span<int32_t> starts, std::span<int32_t> ids);
 
-// Program i takes distinct token i, if there is one. C::rows of its rows are on their way at a
-// time: a frequent token may have thousands.
+// A program adds up C::cols columns of one token's rows. A frequent token may have thousands:
+// C::rows of them are on their way at a time, and their positions before them. Every configuration
+// adds in the same order: kPiece rows in pairs of pairs, then piece after piece.
 template <class T, class C>
 struct EmbeddingBackward {
   using Element = T;
   using Config = C;
   using Args = EmbeddingBackwardArgs<T>;
   static constexpr Traits traits{.threads = C::threads};
-  static Grid grid(const Args& a) {
-    return {a.dy.cols > 0 ? a.dy.rows : 0, ceil_div(a.dy.cols, C::cols)};
+  static constexpr int kPiece = 16;
+  static_assert(C::rows % kPiece == 0, "EmbeddingBackward: rows come in whole pieces");
+
+  // Few tokens leave cores idle unless their columns are shared out.
+  static bool suits(const Args& a, int cores) {
+    return C::rows == kPiece || tokens(a) < int64_t{16} * cores;
   }
+  static Grid grid(const Args& a) { return {int64_t{tokens(a)} * blocks(a)}; }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a) {
-    const int i = p.program_id(0), n = a.dy.cols;
-    int k = p.load(a.starts.data + i);
-    const int end = p.load(a.starts.data + i + 1);
-    if (k >= end) return;
-    auto j = p.arange(shape<C::cols>) + p.program_id(1) * C::cols;
-    T* to = a.dtable.row(p.load(a.ids.data + i));
-    auto total = p.keep(p.load(to, j, j < n));
-    const auto row = [&](int k) { return p.load(a.dy.row(p.load(a.order.data + k)), j, j < n); };
-    for (; k + C::rows <= end; k += C::rows) total += sum_of<C::rows>(row, k);
-    for (; k + 4 <= end; k += 4) total += sum_of<4>(row, k);
-    for (; k < end; ++k) total += row(k);
-    p.store(to, j, total, j < n);
+    const int i = p.program_id(0) / blocks(a), c = p.program_id(0) % blocks(a) * C::cols;
+    const int begin = p.load(a.starts.data + i), end = p.load(a.starts.data + i + 1);
+    if (begin >= end) return;
+    const int width = a.dy.cols - c;
+    T* to = a.dtable.row(p.load(a.ids.data + i)) + c;
+    if (width >= C::cols)
+      add_rows(p, a, begin, end, c, to, Mask{});  // loads without a test are half the instructions
+    else
+      add_rows(p, a, begin, end, c, to, Mask{.cols = width});
   }
 
  private:
+  CRIA_FN static int tokens(const Args& a) { return min_of(a.dy.rows, a.dtable.rows); }
+  CRIA_FN static int blocks(const Args& a) { return ceil_div(a.dy.cols, C::cols); }
+
+  // to += the rows at positions k ... end - 1 of the order, from column c on
+  template <class P>
+  CRIA_FN static void add_rows(P& p, const Args& a, int k, int end, int c, T* to, Mask inside) {
+    auto j = p.arange(shape<C::cols>);
+    auto total = p.keep(p.load(to, j, inside));
+    const T* dy = a.dy.data + c;
+    const auto ld = static_cast<uint32_t>(a.dy.ld);  // so that r * ld is one multiplication
+    const auto row = [&](int r) {
+      return p.load(dy + uint64_t{static_cast<uint32_t>(r)} * ld, j, inside);
+    };
+    int ahead[C::rows];  // positions
+    const auto look_ahead = [&](int k) {
+      unrolled<C::rows>([&](int i) { ahead[i] = p.load(a.order.data + k + i); });
+    };
+    if (k + C::rows <= end) look_ahead(k);
+    for (; k + C::rows <= end; k += C::rows) {
+      unrolled<C::rows / kPiece>([&](int piece) {
+        total += sum_of<kPiece>([&](int i) { return row(ahead[piece * kPiece + i]); });
+      });
+      look_ahead(min_of(k + C::rows, a.order.cols - C::rows));
+    }
+    const auto add_all = [&]<int N>(Shape<N>) {
+      for (; k + N <= end; k += N)
+        total += sum_of<N>([&](int i) { return row(p.load(a.order.data + k + i)); });
+    };
+    add_all(shape<kPiece>);
+    add_all(shape<8>), add_all(shape<4>), add_all(shape<2>), add_all(shape<1>);
+    p.store(to, j, total, inside);
+  }
+
+  // row(first) + ... + row(first + N - 1)
   template <int N, class Row>
-  CRIA_FN static auto sum_of(const Row& row, int k) {
+  CRIA_FN static auto sum_of(const Row& row, int first = 0) {
     if constexpr (N == 1)
-      return row(k);
+      return row(first);
     else
-      return sum_of<N / 2>(row, k) + sum_of<N / 2>(row, k + N / 2);
+      return sum_of<N / 2>(row, first) + sum_of<N / 2>(row, first + N / 2);
   }
 };
 
+// Bytes of a row per thread: 4, so that a warp reads a whole cache line, or 16.
 template <class T>
-using EmbeddingKernels = KernelList<
-    KernelSpace<EmbeddingForward, T, BlockConfig<1024, 128>, BlockConfig<2048, 128>>,
-    KernelSpace<EmbeddingBackward, T, TileConfig<16, 1024, 128>, TileConfig<8, 512, 64>>>;
+using NarrowRows = TileConfig<64, 32 * 4 / sizeof(T), 32>;
+template <class T>
+using WideRows = TileConfig<16, 128 * 16 / sizeof(T), 128>;
+
+template <class T>
+using EmbeddingKernels =
+    KernelList<KernelSpace<EmbeddingForward, T, TileConfig<8, 1024, 128>, BlockConfig<1024, 128>>,
+               KernelSpace<EmbeddingBackward, T, NarrowRows<T>, WideRows<T>>>;
 
 }  // namespace cria::kernels

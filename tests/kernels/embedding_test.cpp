@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "kernels/harness.h"
+#include "kernels/launch.h"
 
 namespace cria::test {
 namespace {
@@ -67,7 +68,7 @@ void check_backward(Case& t, const std::vector<int32_t>& tokens, int vocabulary,
 // sizes: rows, vocabulary, columns
 const Sizes<3> kRepeated = {
     .small = {{1, 1, 1}, {5, 3, 7}, {17, 40, 512}, {70, 9, 513}, {33, 5, 1025}, {9, 4, 2049}},
-    .large = {{1000, 50, 300}}};
+    .large = {{1000, 50, 300}, {700, 2, 130}}};
 const Sizes<3> kDistinct = {
     .small = {{0, 5, 8}, {3, 5, 0}, {1, 1, 31}, {4, 9, 1024}, {6, 6, 2048}}};
 
@@ -89,6 +90,32 @@ const bool backward_distinct = kernel_test<3>(
     "EmbeddingBackwardDistinct", kDistinct, [](auto& t, int rows, int vocabulary, int cols) {
       check_backward(t, distinct_tokens(rows, vocabulary), vocabulary, cols);
     });
+
+// The order of additions is the same in every configuration, so the choice, which depends on the
+// number of cores, does not show in the result.
+TEST(EmbeddingBackward, ConfigurationsAgreeToTheBit) {
+  const int rows = 300, cols = 200, vocabulary = 3;
+  std::vector<int32_t> tokens(rows), order(rows), starts(rows + 1), ids(rows);
+  for (int r = 0; r < rows; ++r) tokens[r] = r % 7 == 0 ? 0 : r % 11 == 0 ? 1 : 2;
+  sort_tokens(tokens, order, starts, ids);
+  std::vector<float> dy(size_t(rows) * cols);
+  for (size_t i = 0; i < dy.size(); ++i) dy[i] = std::sin(static_cast<float>(i));
+  std::vector<float> first;
+  Stream stream(kCpu);
+  for (const auto& config :
+       kernel_registry().get("embedding_backward", DType::f32, Target::cpu).configs) {
+    std::vector<float> dtable(size_t(vocabulary) * cols);
+    launch(stream,
+           EmbeddingBackwardArgs<float>{.order = vector_of<const int32_t>(order.data(), rows),
+                                        .starts = vector_of<const int32_t>(starts.data(), rows + 1),
+                                        .ids = vector_of<const int32_t>(ids.data(), rows),
+                                        .dy = matrix_of<const float>(dy.data(), rows, cols),
+                                        .dtable = matrix_of(dtable.data(), vocabulary, cols)},
+           config.name);
+    if (first.empty()) first = dtable;
+    EXPECT_EQ(first, dtable) << config.name;
+  }
+}
 
 TEST(SortTokens, GroupsPositionsInOrder) {
   const std::vector<int32_t> tokens = {7, 2, 7, 0, 2, 7};
