@@ -5,9 +5,11 @@
 // Two kernels, in this order. One walks the keys of a block of queries and makes dq; it leaves delta for the
 // other, which walks the queries of a block of keys, all heads that share them, and makes dk and dv. That one
 // works on transposed tiles, rows are keys, so that pᵀ and dsᵀ are register operands as they are.
+// Given the tables of rotary embedding, dq and dk are turned back, in fp32, before they are stored.
 #pragma once
 
 #include "kernels/attention.h"
+#include "kernels/rope.h"
 
 namespace cria::kernels {
 
@@ -36,20 +38,39 @@ struct AttentionBackwardInputs {
   float scale = 1;
   bool causal = true;       // needs S >= T
   DotPrecision precision = DotPrecision::kFp32;  // of fp32 operands
+  Tensor<const float> cos = {}, sin = {};  // [>= S, K/2] of rope, or none; key j is at position j, and
+                                           // query i at S - T + i
 
   template <class V>
   constexpr void operands(V&& visit) {
     visit("q", q), visit("k", k), visit("v", v), visit("dout", dout);
+    visit("cos", cos), visit("sin", sin);
   }
+  constexpr bool turns() const { return cos.data != nullptr; }
   AttentionForwardArgs<T> forward() const {
     return {.q = q, .k = k, .v = v, .o = {}, .scale = scale, .causal = causal, .precision = precision};
   }
   Dims dims() const { return forward().dims(); }
   double scores() const { return forward().scores(); }
-  double bytes_read() const {
-    return double(q.bytes() + k.bytes() + v.bytes() + dout.bytes() + lse.bytes());
+  // Of the kernel that makes dx, dq or dk: both tables have half its columns.
+  double bytes_read(const Tensor<T>& dx) const {
+    return double(q.bytes() + k.bytes() + v.bytes() + dout.bytes() + lse.bytes()) +
+           (turns() ? double(sizeof(float)) * dx.rows * dx.cols : 0);
   }
+  double turn_flops(const Tensor<T>& dx) const { return turns() ? 3.0 * dx.size() : 0; }
   constexpr int past() const { return k.rows - q.rows; }  // keys before the first query's own
+  template <class C>
+  bool fits() const {
+    return AttentionForward<T, C>::fits(forward()) && (!turns() || (can_fuse_rope(q.cols) && past() >= 0));
+  }
+  // Turns the block of dq or dk whose first row is at `position` back.
+  template <class C, class P, class X>
+  CRIA_FN void turn_back(P& p, X& block, int position) const {
+    if constexpr (can_fuse_rope(C::head_dim))
+      if (turns())
+        p.update_pairs(pairs<C::head_dim / 2>, block, TurnPair<-1>{}, {cos, sin, position},
+                       {k.rows - position, C::head_dim});
+  }
 };
 
 template <class T>
@@ -67,8 +88,8 @@ struct AttentionBackwardQArgs : AttentionBackwardInputs<T> {
   }
   Cost cost() const {
     if (dq.size() == 0) return {};
-    return {.flops = this->scores() * (6.0 * dq.cols + 6) + 2.0 * o.size(),
-            .bytes_read = this->bytes_read() + o.bytes(),
+    return {.flops = this->scores() * (6.0 * dq.cols + 6) + 2.0 * o.size() + this->turn_flops(dq),
+            .bytes_read = this->bytes_read(dq) + o.bytes(),
             .bytes_written = double(dq.bytes() + delta.bytes())};
   }
 };
@@ -84,7 +105,7 @@ struct AttentionBackwardQ {
   };
   static constexpr Traits traits = C::traits;
 
-  static bool fits(const Args& a) { return AttentionForward<T, C>::fits(a.forward()); }
+  static bool fits(const Args& a) { return a.template fits<C>(); }
   static Grid grid(const Args& a) {
     return {a.q.cols > 0 ? int64_t{ceil_div(a.q.rows, C::queries)} * a.q.batch : 0};
   }
@@ -136,6 +157,7 @@ struct AttentionBackwardQ {
           });
           p.dot_wait(dq);
           dq *= a.scale;
+          a.template turn_back<C>(p, dq, a.past() + r0);
           p.store_tile(a.dq, head, r0, 0, dq, s.q);
         });
   }
@@ -155,8 +177,8 @@ struct AttentionBackwardKvArgs : AttentionBackwardInputs<T> {
   }
   Cost cost() const {
     if (dk.size() == 0) return {};
-    return {.flops = this->scores() * (8.0 * dk.cols + 6),
-            .bytes_read = this->bytes_read() + delta.bytes(),
+    return {.flops = this->scores() * (8.0 * dk.cols + 6) + this->turn_flops(dk),
+            .bytes_read = this->bytes_read(dk) + delta.bytes(),
             .bytes_written = double(dk.bytes() + dv.bytes())};
   }
 };
@@ -172,7 +194,7 @@ struct AttentionBackwardKv {
   };
   static constexpr Traits traits = C::traits;
 
-  static bool fits(const Args& a) { return AttentionForward<T, C>::fits(a.forward()); }
+  static bool fits(const Args& a) { return a.template fits<C>(); }
   static Grid grid(const Args& a) {
     return {a.k.cols > 0 ? int64_t{ceil_div(a.k.rows, C::keys)} * a.k.batch : 0};
   }
@@ -232,6 +254,7 @@ struct AttentionBackwardKv {
             p.dot_wait(dv, dk);
           }
           dk *= a.scale;
+          a.template turn_back<C>(p, dk, c0);
           p.store_tile(a.dk, kv_head, c0, 0, dk, s.k);
           p.store_tile(a.dv, kv_head, c0, 0, dv, s.v);
         });

@@ -53,6 +53,28 @@ std::vector<double> rope_frequencies(double theta, int head_dim);
 // cos and sin of every position times every frequency, [positions, frequencies] each.
 void fill_rope_tables(std::span<const double> frequencies, int positions, float* cos, float* sin);
 
+// The formula, for numbers and for tiles.
+template <class X, class C, class S>
+CRIA_FN auto turned_low(const X& low, const X& high, const C& cos, const S& sin) {
+  return low * cos - high * sin;
+}
+template <class X, class C, class S>
+CRIA_FN auto turned_high(const X& low, const X& high, const C& cos, const S& sin) {
+  return high * cos + low * sin;
+}
+
+// Widths of heads that other kernels can turn on the way: qkv forward, attention_backward back.
+constexpr bool can_fuse_rope(int head_dim) { return head_dim == 64 || head_dim == 128; }
+
+// A pair of elements in place, for p.update_pairs; Sign -1 turns it back.
+template <int Sign>
+struct TurnPair {
+  CRIA_FN void operator()(float& low, float& high, float cos, float sin) const {
+    const float a = low, b = high, s = sin * Sign;
+    low = turned_low(a, b, cos, s), high = turned_high(a, b, cos, s);
+  }
+};
+
 // A program turns a tile of heads x K/2 at one position where heads share a row, else of positions
 // x K/2 of one head.
 template <class T, class C, int Sign>
@@ -100,10 +122,9 @@ struct Rope {
     auto low = p.keep(p.load(a.x.at(half, t, 0), i * x_stride + j, mask));
     auto high = p.keep(p.load(a.x.at(half + 1, t, 0), i * x_stride + j, mask));
     auto cos = p.load(a.cos.row(a.offset + t), i * (step * a.cos.ld) + j, mask);
-    auto sin = p.load(a.sin.row(a.offset + t), i * (step * a.sin.ld) + j, mask);
-    constexpr float sign = Sign;
-    p.store(a.y.at(half, t, 0), i * y_stride + j, low * cos - high * sin * sign, mask);
-    p.store(a.y.at(half + 1, t, 0), i * y_stride + j, high * cos + low * sin * sign, mask);
+    auto sin = p.load(a.sin.row(a.offset + t), i * (step * a.sin.ld) + j, mask) * float(Sign);
+    p.store(a.y.at(half, t, 0), i * y_stride + j, turned_low(low, high, cos, sin), mask);
+    p.store(a.y.at(half + 1, t, 0), i * y_stride + j, turned_high(low, high, cos, sin), mask);
   }
 };
 

@@ -98,9 +98,22 @@ struct Mma {
   static constexpr int col(int t, int i) { return i / 4 % groups * 8 + t % 4 * 2 + i % 2; }
   static constexpr int row_reg(int i) { return i / (4 * groups) * 2 + i % 4 / 2; }
   static constexpr int col_reg(int i) { return i / 4 % groups * 2 + i % 2; }
+  static constexpr int reg(int row_reg, int col_reg) {
+    return (row_reg / 2 * groups + col_reg / 2) * 4 + row_reg % 2 * 2 + col_reg % 2;
+  }
   using Row = MmaRows<Rows, Warps>;
   using Col = MmaCols<Cols, Warps>;
 };
+
+// Registers of a row from a column to the one N further on, in tiles whose columns c and c + N of every 2 N lie
+// in one thread.
+template <class L, int N>
+constexpr int pair_distance() {
+  static_assert(requires { L::reg(0, 0); } && N % 8 == 0 && L::cols % (2 * N) == 0,
+                "pairs<N>: one thread holds both columns of a pair only in an accumulator, if N is a multiple of "
+                "8 and 2 N divides its columns");
+  return N / 4;
+}
 
 // The layout of a tile, and those of one value per row or column of it: p.load(cols_of(x), ...) broadcasts
 // over x's rows.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/tensor.h"
 #include "tile/shape.h"
 
 namespace cria::tile {
@@ -102,6 +103,13 @@ template <int M, int N>
 constexpr UpperTriangle operator>=(AxisRange<N, 1> j, AxisRange<M, 0> i) {
   return {int(j.start - i.start)};
 }
+
+// Two tables of which a tile's rows meet one row each: row r meets row (first + r) % period.
+struct PairTables {
+  Tensor<const float> x, y;
+  int first = 0, period = 1 << 30;
+  constexpr int row(int r) const { return (first + r) % period; }
+};
 
 // The row-major block at (r0, c0) of a matrix with rows `ld` apart.
 template <int M, int N>

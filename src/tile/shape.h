@@ -40,6 +40,12 @@ struct Pad {};
 template <int N>
 inline constexpr Pad<N> pad{};
 
+// update_pairs(pairs<N>, ...): the columns c and c + N of every 2 N.
+template <int N>
+struct Pairs {};
+template <int N>
+inline constexpr Pairs<N> pairs{};
+
 // dot(acc, a, b, overwrite): acc = a b instead of acc += a b.
 struct Overwrite {};
 inline constexpr Overwrite overwrite{};

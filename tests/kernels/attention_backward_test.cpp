@@ -16,6 +16,7 @@ struct Problem {
   int heads, kv_heads, queries, keys, head_dim;
   bool causal;
   DotPrecision precision = DotPrecision::kFp32;
+  bool turns = false;  // dq and dk are gradients of what rope has turned, and turned back
 
   double scale() const { return 1 / std::sqrt(double(head_dim)); }
   int group() const { return heads / kv_heads; }
@@ -158,6 +159,19 @@ Tolerance tolerance_of(const Problem& p, const Inputs& in, double norm, int leng
   return {.length = length, .norm = norm, .inner = products * score_size + rounded};
 }
 
+// cos, sin: [keys, head_dim / 2]. Turns the rows of a head's gradient back, the last at the last
+// position.
+void turn_back(Values& x, const Problem& p, int tokens, auto& cos, auto& sin) {
+  const int half = p.head_dim / 2;
+  for (size_t row = 0; row < x.size() / p.head_dim; ++row)
+    for (int i = 0; i < half; ++i) {
+      const int64_t position = p.keys - tokens + int64_t(row) % tokens;
+      double &low = x[row * p.head_dim + i], &high = x[row * p.head_dim + i + half];
+      const double a = low, b = high, c = cos(position, i), s = sin(position, i);
+      low = a * c + b * s, high = b * c - a * s;
+    }
+}
+
 template <class T>
 struct Views {
   Tensor<const T> q, k, v, dout;
@@ -175,18 +189,28 @@ void run_backward(Case& t, const Problem& p, const Inputs& in, const Views& view
   const Forward saved = forward(p, in);
   for (size_t i = 0; i < saved.o.size(); ++i) o.set(i / p.head_dim, i % p.head_dim, saved.o[i]);
   for (size_t i = 0; i < saved.lse.size(); ++i) lse.set(i / p.queries, i % p.queries, saved.lse[i]);
-  const Gradients g = backward(p, in, o.values());
+  Gradients g = backward(p, in, o.values());
   for (size_t i = 0; i < g.delta.size(); ++i) delta.want(i / p.queries, i % p.queries) = g.delta[i];
   delta.tolerance = {.length = p.head_dim, .norm = g.delta_norm};
+  AttentionBackwardInputs<T> inputs{.q = views.q,
+                                    .k = views.k,
+                                    .v = views.v,
+                                    .dout = views.dout,
+                                    .lse = lse,
+                                    .scale = float(p.scale()),
+                                    .causal = p.causal,
+                                    .precision = p.precision};
+  if (p.turns) {
+    auto &cos = t.fp32_input("cos", {p.keys, p.head_dim / 2}),
+         &sin = t.fp32_input("sin", {p.keys, p.head_dim / 2});
+    for (int j = 0; j < p.keys; ++j)
+      for (int i = 0; i < p.head_dim / 2; ++i)
+        cos.set(j, i, std::cos(0.7 * j / (i + 1))), sin.set(j, i, std::sin(0.7 * j / (i + 1)));
+    inputs.cos = cos, inputs.sin = sin;
+    turn_back(g.dq, p, p.queries, cos, sin), turn_back(g.dk, p, p.keys, cos, sin);
+    g.dq_norm *= 2, g.dk_norm *= 2;  // each element comes from two
+  }
   expect(g);
-  const AttentionBackwardInputs<T> inputs{.q = views.q,
-                                          .k = views.k,
-                                          .v = views.v,
-                                          .dout = views.dout,
-                                          .lse = lse,
-                                          .scale = float(p.scale()),
-                                          .causal = p.causal,
-                                          .precision = p.precision};
   t.run(AttentionBackwardQArgs<T>{inputs, o, views.dq, delta},
         AttentionBackwardKvArgs<T>{inputs, delta, views.dk, views.dv});
 }
@@ -248,6 +272,30 @@ const bool grouped = kernel_test<3>("AttentionBackwardGrouped",
                                     [](auto& t, int heads, int kv_heads, int head_dim) {
                                       check_backward(t, {heads, kv_heads, 40, 40, head_dim, true});
                                     });
+
+const bool turned = kernel_test<3>(
+    "AttentionBackwardTurned",
+    {.small = {{1, 1, 64}, {0, 0, 64}, {65, 65, 64}, {40, 40, 128}, {5, 70, 128}, {36, 132, 64}},
+     .large = {{200, 260, 64}, {132, 132, 128}}},
+    [](auto& t, int queries, int keys, int head_dim) {
+      check_backward(t, {4, 2, queries, keys, head_dim, true, DotPrecision::kFp32, true});
+    });
+
+// Heads that fill no config's width are refused rather than turned wrongly.
+TEST(AttentionBackwardTurned, FitsOnlyWholeHeads) {
+  float table[1] = {};
+  for (const int head_dim : {32, 63, 64, 96, 128, 192}) {
+    AttentionBackwardInputs<float> in{
+        .q = {.cols = head_dim}, .k = {}, .v = {}, .dout = {}, .lse = {}};
+    in.cos = in.sin = matrix_of<const float>(table, 1, 1);
+    const bool whole = head_dim == 64 || head_dim == 128;
+    const auto fits = [](const auto& args) {
+      return !kernel_registry().get(args.kernel, DType::f32, Target::cpu).fitting(&args, 0).empty();
+    };
+    EXPECT_EQ(fits(AttentionBackwardQArgs<float>{in, {}, {}, {}}), whole) << head_dim;
+    EXPECT_EQ(fits(AttentionBackwardKvArgs<float>{in, {}, {}, {}}), whole) << head_dim;
+  }
+}
 
 // Scores so far below zero that a key past the end, with score zero, would weigh infinitely much.
 const bool low_scores =

@@ -299,6 +299,33 @@ TEST(TraceCounts, ReadsOfSharedTilesAreFragments) {
   for (int i = 0; i < 64 * 64; ++i) ASSERT_EQ(m.c[i].bits, m.a[i].bits) << i;
 }
 
+// Pairs of columns, with a and b as the tables.
+struct TurnAccumulator : Product<float, Lowering::kAmpere> {
+  using Base = Product<float, Lowering::kAmpere>;
+  template <class P>
+  CRIA_FN static void run(P& p, const Base::Args& a, Base::Shared&) {
+    auto acc = p.accumulator(shape<64, 64>);
+    p.update_pairs(
+        pairs<32>, acc, [](float& low, float& high, float x, float y) { low = x, high = y; },
+        {a.a, a.b, 0, 60}, {a.c.rows, 64});
+    p.store(a.c, acc, 0, 0);
+  }
+};
+
+TEST(TraceCounts, PairsLoadTheirTables) {
+  Square<float> m;
+  Trace t;
+  trace<TurnAccumulator>(m.args<TurnAccumulator>(64), t);
+  // 8 rows of 32 bytes per request; the last four rows meet the first of the tables again.
+  EXPECT_EQ(t.total(kLoad).requests, 2 * 64 * 32 / 2 / 32);
+  EXPECT_DOUBLE_EQ(t.total(kLoad).sectors_per_request(), 8);
+  EXPECT_EQ(t.unique_bytes_read(), 2 * 60 * 32 * 4);
+  Trace unaligned;
+  trace<TurnAccumulator>(m.args<TurnAccumulator>(61), unaligned);
+  EXPECT_EQ(unaligned.total(kLoad).requests, 2 * 64 * 32 / 32);
+  EXPECT_EQ(unaligned.unique_bytes_read(), 2 * 60 * 32 * 4);
+}
+
 TEST(TraceCounts, BulkCopies) {
   using K = Product<bf16, Lowering::kHopper>;
   Square<bf16> m;

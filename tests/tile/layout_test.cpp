@@ -93,6 +93,18 @@ TEST(Layout, MmaIsABijection) {
   expect_layout<Mma<64, 72, 4>>();
 }
 
+TEST(Layout, MmaRegistersFollowFromTheirSlices) {
+  using L = Mma<128, 192, 4>;
+  for (int i = 0; i < L::regs; ++i) EXPECT_EQ(L::reg(L::row_reg(i), L::col_reg(i)), i);
+  for (int t : {0, 1, 37, 127})  // columns 32 apart, in one thread
+    for (int i = 0; i < L::regs; ++i)
+      if (L::col(t, i) < 160) {
+        const int partner = L::reg(L::row_reg(i), L::col_reg(i) + pair_distance<L, 32>());
+        EXPECT_EQ(L::row(t, partner), L::row(t, i));
+        EXPECT_EQ(L::col(t, partner), L::col(t, i) + 32);
+      }
+}
+
 TEST(Layout, WidestVectorGivesALayoutThatExists) {
   EXPECT_EQ((widest_vector<1, 4096, 256>(4)), 4);
   EXPECT_EQ((widest_vector<1, 4096, 256>(8)), 8);

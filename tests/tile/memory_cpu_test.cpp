@@ -169,6 +169,29 @@ TEST(CpuMemoryPlain, AddBlockAddsWhatLiesInside) {
   });
 }
 
+TEST(CpuMemoryPlain, PairsMeetTheirRowsOfTheTables) {
+  with_program([](auto& p) {
+    const std::vector<float> x = random_values(9 * 20, 19), y = random_values(9 * 20, 20);
+    const PairTables tables{matrix_of(x.data(), 9, 16, 20), matrix_of(y.data(), 9, 16, 20), 5, 9};
+    auto acc = p.accumulator(shape<64, 96>);
+    for (int i = 0; i < 64 * 96; ++i) acc.v[i] = float(i);
+    const auto f = [](float& low, float& high, float x, float y) {
+      const float a = low;
+      low = a * x + high, high = a - high * y;
+    };
+    p.update_pairs(pairs<16>, acc, f, tables, {50, 64});
+    for (int r = 0; r < 64; ++r)
+      for (int c = 0; c < 96; c += 32)
+        for (int i = 0; i < 16; ++i) {
+          const int low = r * 96 + c + i, at = (r + 5) % 9 * 20 + i;
+          float a = float(low), b = float(low + 16);
+          if (r < 50 && c < 64) f(a, b, x[at], y[at]);
+          ASSERT_EQ(acc.v[low], a) << r << " " << c + i;
+          ASSERT_EQ(acc.v[low + 16], b) << r << " " << c + i + 16;
+        }
+  });
+}
+
 TEST(CpuMemoryPlain, GatherAndScatter) {
   constexpr int kN = 256;
   with_program([](auto& p) {

@@ -88,6 +88,14 @@ TEST(Misuse, OffsetsAndTileOfDifferentShape) {
                   "store: offsets and tile differ in shape");
 }
 
+TEST(Misuse, PairsInDifferentThreads) {
+  for (const char* tile : {"p.zeros(shape<64, 64>)", "p.accumulator(shape<64, 96>)"})
+    expect_sentence(std::string("auto t = ") + tile +
+                        "; p.update_pairs(pairs<32>, t, [](float&, float&, float, float) {}, "
+                        "PairTables{a.x, a.x});",
+                    "one thread holds both columns of a pair only in an accumulator");
+}
+
 TEST(Misuse, APipelineOfOneStage) {
   expect_sentence("p.pipeline(stages<1>, 1, [](int, int) {}, [](auto&, auto&) {});",
                   "pipeline: at least two stages");

@@ -17,6 +17,8 @@ struct NoProbe {
   template <class... A>
   CRIA_FN void store(const A&...) const {}
   template <class... A>
+  CRIA_FN void load_pairs(const A&...) const {}
+  template <class... A>
   CRIA_FN void load_scalar(const A&...) const {}
   template <class... A>
   CRIA_FN void store_scalar(const A&...) const {}

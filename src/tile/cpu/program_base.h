@@ -107,6 +107,22 @@ class ProgramBase {
                          Source at = Source::current()) {
     t += load(L{}, x, r0, c0, batch, at);
   }
+  // f(low, high, x, y) for the elements of columns N apart, in place, with the tables' elements they
+  // meet; in whole 2 N columns, those that begin inside the mask.
+  template <int N, class L, class F>
+  CRIA_FN void update_pairs(Pairs<N> apart, Tile<float, L>& t, F f, const PairTables& tables,
+                            Mask mask = {}, Source at = Source::current()) {
+    static_assert(pair_distance<L, N>() > 0);
+    probe_.load_pairs(L{}, apart, tables, mask, at);
+    for (int r = 0; r < clip(mask.rows, L::rows); ++r) {
+      const float *x = tables.x.row(tables.row(r)), *y = tables.y.row(tables.row(r));
+      for (int c = 0; c < clip(mask.cols, L::cols); c += 2 * N) {
+        float *low = t.v + r * L::cols + c, *high = low + N;
+#pragma GCC ivdep
+        for (int i = 0; i < N; ++i) f(low[i], high[i], x[i], y[i]);
+      }
+    }
+  }
   template <class T>
   CRIA_FN Loaded<T> load(const T* from, Source at = Source::current()) {
     probe_.load_scalar(from, at);

@@ -140,6 +140,41 @@ CRIA_FN void store_tile_at(int tid, T* base, Off off, const Tile<E, L>& t, Mask 
   }
 }
 
+// f(low, high, x, y) changes the elements of two columns N apart; x and y are what they meet in the tables,
+// the same in every 2 N columns. A few columns at a time, to cost few registers.
+template <bool Aligned, int N, class L, class F>
+CRIA_FN void update_pairs_at(int tid, Tile<float, L>& t, F f, const PairTables& tables, Mask mask) {
+  constexpr int distance = pair_distance<L, N>(), chunk = 8, width = Aligned ? L::vec : 1;
+  using R = RawVector<float, width>;
+  if (mask.cols <= 0) return;
+#pragma unroll
+  for (int row = 0; row < L::Row::regs; ++row) {
+    const int r = L::Row::row(tid, row);
+    if (r >= mask.rows) continue;
+    const float *x = tables.x.row(tables.row(r)), *y = tables.y.row(tables.row(r));
+#pragma unroll
+    for (int first = 0; first < distance; first += chunk) {
+      float xs[chunk], ys[chunk];
+#pragma unroll
+      for (int i = 0; i < chunk && first + i < distance; i += width) {
+        const int c = L::Col::col(tid, first + i);
+        unpack<float, width>(*reinterpret_cast<const R*>(x + c), xs + i);
+        unpack<float, width>(*reinterpret_cast<const R*>(y + c), ys + i);
+      }
+#pragma unroll
+      for (int pairs = 0; pairs < L::cols; pairs += 2 * N) {
+        if (pairs >= mask.cols) continue;
+#pragma unroll
+        for (int i = 0; i < chunk && first + i < distance; ++i) {
+          const int column = pairs / 4 + first + i;
+          f(t.v[L::reg(row, column)], t.v[L::reg(row, column + distance)], xs[i], ys[i]);
+        }
+      }
+      ptx::compiler_fence();
+    }
+  }
+}
+
 // f of a tile's elements, one vector at a time.
 template <bool Aligned, class T, class Off, class F, class X>
 CRIA_FN void store_mapped_at(int tid, T* base, Off off, F f, const X& x, Mask mask) {

@@ -115,6 +115,12 @@ struct ProgramBase : ProgramId {
       ptx::compiler_fence();
     }
   }
+  // f(low, high, x, y) for the elements of columns N apart, in place, with the tables' elements they meet; in
+  // whole 2 N columns, those that begin inside the mask.
+  template <int N, class L, class F>
+  CRIA_FN void update_pairs(Pairs<N>, Tile<float, L>& t, F f, const PairTables& tables, Mask mask = {}) {
+    update_pairs_at<Aligned, N>(tid(), t, f, tables, mask);
+  }
   template <class T>
   CRIA_FN auto load(const T* at) {
     return widen(*at);

@@ -71,6 +71,20 @@ class Recorder {
   void store(L, const T* base, Off off, Mask mask, Source at) const {
     tile_access<L>(AccessKind::kStore, base, off, mask, at);
   }
+  // The rows of both tables that a tile's rows meet, N columns of each.
+  template <class L, int N>
+  void load_pairs(L, Pairs<N>, const PairTables& tables, Mask mask, Source at) const {
+    if (mask.cols <= 0) return;
+    const int vec = s_->aligned ? L::vec : 1;
+    for (const Tensor<const float>& table : {tables.x, tables.y})
+      for (int row = 0; row < L::Row::regs; ++row)
+        for (int i = 0; i < pair_distance<L, N>(); i += vec)
+          for (int warp = 0; warp < L::threads / 32; ++warp)
+            global(AccessKind::kLoad, warp, table.data, vec * sizeof(float), at, [&](int lane) {
+              const int t = warp * 32 + lane, r = L::Row::row(t, row), c = L::Col::col(t, i);
+              return r < mask.rows ? table.at(0, tables.row(r), c) : nullptr;
+            });
+  }
   // All threads load a scalar; one stores it.
   template <class T>
   void load_scalar(const T* from, Source at) const {
