@@ -23,6 +23,7 @@ std::vector<ProblemSpec> gemm_problems();
 std::vector<ProblemSpec> gemm_group_problems();
 std::vector<ProblemSpec> gate_up_problems();
 std::vector<ProblemSpec> gate_up_backward_problems();
+std::vector<ProblemSpec> qkv_problems();
 std::vector<ProblemSpec> attention_problems();
 std::vector<ProblemSpec> attention_backward_problems();
 std::vector<ProblemSpec> fma_problems();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "lab/problems/angles.h"
 #include "lab/problems/problems.h"
 
 namespace cria {
@@ -19,9 +20,9 @@ class Rope final : public Problem {
         head_dim_(request["head-dim"]) {
     if (head_dim_ % 2 != 0)
       fail_f("--head-dim {} is odd: rope turns pairs, use an even width", head_dim_);
-    const int batch = request["batch"], half = head_dim_ / 2;
+    const int batch = request["batch"];
     plan_sets(2.0 * batch * length_ * heads_ * head_dim_ * size_of(dtype()));
-    make_tables();
+    angles_.emplace(device(), length_, head_dim_);
     for (int set = 0; set < sets(); ++set) {
       const Operand& x = input(batch, length_, heads_ * head_dim_);
       const Operand& y = output(batch, length_, heads_ * head_dim_);
@@ -32,12 +33,9 @@ class Rope final : public Problem {
           return kernels::halves_of(
               heads_of(data, batch, length_, heads_, head_dim_, int64_t{heads_} * head_dim_));
         };
-        add_call(
-            Sign > 0 ? "rope" : "rope_backward",
-            kernels::RopeArgs<T, Sign>{halves(x.tensor<T>().data),
-                                       matrix_of<const float>(cos_->as<float>(), length_, half),
-                                       matrix_of<const float>(sin_->as<float>(), length_, half),
-                                       halves(y.tensor<T>().data)});
+        add_call(Sign > 0 ? "rope" : "rope_backward",
+                 kernels::RopeArgs<T, Sign>{halves(x.tensor<T>().data), angles_->cos(),
+                                            angles_->sin(), halves(y.tensor<T>().data)});
       });
     }
   }
@@ -45,24 +43,12 @@ class Rope final : public Problem {
   Ceiling ceiling() const override { return copy_ceiling(device(), cost().bytes()); }
 
  private:
-  void make_tables() {
-    const size_t count = size_t(length_) * head_dim_ / 2;
-    std::vector<float> cos(count), sin(count);
-    kernels::fill_rope_tables(kernels::rope_frequencies(10000, head_dim_), length_, cos.data(),
-                              sin.data());
-    cos_.emplace(device(), count * sizeof(float));
-    sin_.emplace(device(), count * sizeof(float));
-    cos_->copy_from_host(cos.data(), count * sizeof(float));
-    sin_->copy_from_host(sin.data(), count * sizeof(float));
-  }
-
   Accuracy check_results() const override {
     const int half = head_dim_ / 2;
     return check_output(*y_, {.length = 4}, 20, [&](int64_t row, auto cols, auto want) {
       for (size_t i = 0; i < cols.size(); ++i) {
         const int64_t place = cols[i] % head_dim_, pair = place % half;
-        const double angle =
-            double(row % length_) * std::pow(10000, -2.0 * double(pair) / head_dim_);
+        const double angle = (*angles_)(row % length_, pair);
         const int64_t low = row * x_->cols() + cols[i] - place + pair;
         const double a = x_->held(low), b = x_->held(low + half);
         const double c = std::cos(angle), s = Sign * std::sin(angle);
@@ -72,7 +58,7 @@ class Rope final : public Problem {
   }
 
   const int heads_, length_, head_dim_;
-  std::optional<Buffer> cos_, sin_;
+  std::optional<Angles> angles_;
   const Operand *x_ = nullptr, *y_ = nullptr;
 };
 
