@@ -6,6 +6,7 @@
 #include "kernels/gate_up_backward.h"
 #include "kernels/gemm_group.h"
 #include "kernels/launch.h"
+#include "kernels/qkv.h"
 #include "kernels/silu.h"
 #include "plans/packed.h"
 
@@ -45,8 +46,19 @@ void FlashPlan<T>::block_forward(int layer) {
   const Block& b = blocks_[layer];
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
 
-  this->linear(this->n(layer), w.qkv, b.qkv);
-  this->rope(heads.q_and_k(), heads.q_and_k());
+  if (fuses_rope()) {
+    launch(this->stream_, kernels::QkvArgs<T>{.x = this->n(layer),
+                                              .w = w.qkv,
+                                              .y = b.qkv,
+                                              .cos = this->setup_.rope.cos,
+                                              .sin = this->setup_.rope.sin,
+                                              .head_dim = c.head_dim,
+                                              .turned = c.query_width() + c.kv_width(),
+                                              .seq = this->setup_.seq});
+  } else {
+    this->linear(this->n(layer), w.qkv, b.qkv);
+    this->rope(heads.q_and_k(), heads.q_and_k());
+  }
   this->made(layer, "q", heads.q_rows()), this->made(layer, "k", heads.k_rows());
   this->made(layer, "v", heads.v_rows());
   launch(this->stream_,
@@ -138,7 +150,7 @@ void FlashPlan<T>::attention_backward(int layer) {
 
   this->linear_dx(d_h_, w.o, d_o_);
   this->made(layer, "d_attention", d_o_);
-  const kernels::AttentionBackwardInputs<T> inputs{
+  kernels::AttentionBackwardInputs<T> inputs{
       .q = heads.q(),
       .k = heads.k(),
       .v = heads.v(),
@@ -146,12 +158,13 @@ void FlashPlan<T>::attention_backward(int layer) {
       .lse = b.lse,
       .scale = this->attention_scale(),
       .precision = this->dot_precision()};
+  if (fuses_rope()) inputs.cos = this->setup_.rope.cos, inputs.sin = this->setup_.rope.sin;
   launch(this->stream_,
          kernels::AttentionBackwardQArgs<T>{inputs, this->heads_in_rows(b.o.data, c.heads, b.o.ld),
                                             d_heads.q(), delta_});
   launch(this->stream_,
          kernels::AttentionBackwardKvArgs<T>{inputs, delta_, d_heads.k(), d_heads.v()});
-  this->rope_backward(d_heads.q_and_k(), d_heads.q_and_k());
+  if (!fuses_rope()) this->rope_backward(d_heads.q_and_k(), d_heads.q_and_k());
   this->made(layer, "d_q", d_heads.q_rows()), this->made(layer, "d_k", d_heads.k_rows());
   this->made(layer, "d_v", d_heads.v_rows());
 

@@ -4,6 +4,7 @@
 // keeps neither norms nor gate and up.
 #pragma once
 
+#include "kernels/rope.h"
 #include "plans/plan.h"
 
 namespace cria {
@@ -26,6 +27,11 @@ class FlashPlan final : public Plan<T> {
   // activation are one kernel.
   bool own_products() const override {
     return sizeof(T) == 2 && this->stream_.device().backend == Backend::cuda;
+  }
+  // Whether q and k are turned in the kernel that makes them, and their gradients turned back in
+  // theirs.
+  bool fuses_rope() const {
+    return own_products() && kernels::can_fuse_rope(this->config().head_dim);
   }
   // act = silu(gate) up, from m. Fused, gate and up go to memory only if they are kept.
   void activate(int layer, Tensor<T> act, bool keep);
