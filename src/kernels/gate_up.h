@@ -51,9 +51,7 @@ struct GateUp {
   };
   static constexpr Traits traits = C::traits;
   static bool fits(const Args& a) { return sizeof(T) == 2 || C::traits.dot == a.precision; }
-  static Grid grid(const Args& a) {
-    return {int64_t{ceil_div(a.y.rows, C::m)} * ceil_div(a.y.cols, C::n)};
-  }
+  static Grid grid(const Args& a) { return {tile_count<C>(a.y)}; }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
@@ -91,8 +89,7 @@ struct GateUpSpace {
   using Hopper = GemmConfig<Lowering::kHopper, M, N, 64, S, Threads, Groups>;
   using type =
       KernelSpace<GateUp, T, Hopper<64, 128, 4, 128, 2>, Hopper<128, 64, 5, 128, 2>,
-                  Hopper<128, 128, 4, 256>,
-                  GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
+                  Hopper<128, 128, 4, 256>, GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
 };
 template <>
 struct GateUpSpace<float> {

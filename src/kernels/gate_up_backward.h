@@ -55,9 +55,10 @@ struct GateUpBackward {
   static_assert(C::m <= C::n, "a panel of up takes the place of a stage of down");
   static constexpr Traits traits = C::traits;
   static bool fits(const Args& a) { return sizeof(T) == 2 || C::traits.dot == a.precision; }
-  static Grid grid(const Args& a) {
-    return {int64_t{ceil_div(a.gate.rows, C::m)} * ceil_div(a.gate.cols, C::n)};
+  static bool suits(const Args& a, int cores) {
+    return enough_tiles<C>(tile_count<C>(a.gate), cores);
   }
+  static Grid grid(const Args& a) { return {tile_count<C>(a.gate)}; }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
@@ -112,8 +113,9 @@ template <class T>
 struct GateUpBackwardSpace {
   template <int M, int N, int S, int Threads, int Groups = 1>
   using Hopper = GemmConfig<Lowering::kHopper, M, N, 64, S, Threads, Groups>;
-  using type = KernelSpace<GateUpBackward, T, Hopper<128, 256, 4, 256>,
-                           GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
+  using type =
+      KernelSpace<GateUpBackward, T, Hopper<128, 256, 4, 256>, Hopper<128, 128, 5, 256>,
+                  Hopper<64, 128, 6, 128>, GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
 };
 template <>
 struct GateUpBackwardSpace<float> {

@@ -53,10 +53,8 @@ struct Qkv {
     return can_fuse_rope(a.head_dim) && C::n % a.head_dim == 0 && a.turned % a.head_dim == 0 &&
            (sizeof(T) == 2 || C::traits.dot == a.precision);
   }
-  static bool suits(const Args& a, int cores) { return enough_tiles<C>(a.y, cores); }
-  static Grid grid(const Args& a) {
-    return {int64_t{ceil_div(a.y.rows, C::m)} * ceil_div(a.y.cols, C::n)};
-  }
+  static bool suits(const Args& a, int cores) { return enough_tiles<C>(tile_count<C>(a.y), cores); }
+  static Grid grid(const Args& a) { return {tile_count<C>(a.y)}; }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
@@ -64,24 +62,14 @@ struct Qkv {
     p.for_tiles(rows * cols, [&](int t) {
       const TileIndex at = banded(t, rows, cols, C::band);
       const int r0 = at.row * C::m, c0 = at.col * C::n;
-      p.pipeline(
-          stages<C::stages>, ceil_div(a.x.cols, C::k),
-          [&](int j, int stage) {
-            p.fetch(s.a[stage], a.x, 0, r0, j * C::k);
-            p.fetch(s.b[stage], a.w, 0, c0, j * C::k);
-          },
-          [&](auto& p, auto& steps) {
-            auto acc = p.accumulator(shape<C::m, C::n>);
-            steps([&](int, int stage) { p.dot(acc, s.a[stage], trans(s.b[stage])); });
-            p.dot_wait(acc);
-            const Mask heads{a.y.rows - r0, a.turned - c0};
-            const PairTables angles{a.cos, a.sin, r0, a.seq};
-            if (a.head_dim == 64)
-              p.update_pairs(pairs<32>, acc, TurnRounded{}, angles, heads);
-            else if constexpr (C::n % 128 == 0)
-              p.update_pairs(pairs<64>, acc, TurnRounded{}, angles, heads);
-            p.store_tile(a.y, 0, r0, c0, acc, s.out);
-          });
+      gemm_tile<C, false, true>(p, a.x, a.w, a.y, s, r0, c0, [&](auto& p, auto& acc) {
+        const Mask heads{a.y.rows - r0, a.turned - c0};
+        const PairTables angles{a.cos, a.sin, r0, a.seq};
+        if (a.head_dim == 64)
+          p.update_pairs(pairs<32>, acc, TurnRounded{}, angles, heads);
+        else if constexpr (C::n % 128 == 0)
+          p.update_pairs(pairs<64>, acc, TurnRounded{}, angles, heads);
+      });
     });
   }
 

@@ -79,16 +79,13 @@ struct RmsNormBackward {
     auto x = p.load(a.x, tile, share * C::rows, 0), dy = p.load(a.dy, tile, share * C::rows, 0);
     for (int r0 = share * C::rows; r0 < a.x.rows; r0 += step) {
       auto next_x = p.load(a.x, tile, r0 + step, 0), next_dy = p.load(a.dy, tile, r0 + step, 0);
+      auto add = p.load(a.add, tile, r0, 0);  // zeros, from no memory, when there is none
       auto w = p.load(cols_of(x), a.w, 0, 0);
       auto r = p.keep(p.load(rows_of(x), a.r, r0, 0));
       auto pull = p.sum(dy * w * x, axis<1>) * (r * r * r) / n;
       dw += dy * x * r;
-      auto dx = dy * w * r - x * pull;
-      if (a.add.data)
-        p.store(a.dx, dx + p.load(a.add, tile, r0, 0), r0, 0);
-      else
-        p.store(a.dx, dx, r0, 0);
-      x = next_x, dy = next_dy;  // on their way since before the sum
+      p.store(a.dx, dy * w * r - x * pull + add, r0, 0);
+      x = next_x, dy = next_dy;  // like add, on their way since before the sum
     }
     p.store(a.partials, p.sum(dw, axis<0>), share, 0);
   }
@@ -132,8 +129,8 @@ struct RmsNormBackwardSpace {
   using Config = RmsNormBackwardConfig<Rows, Cols, Threads, Resident, Walks>;
   using type =
       KernelSpace<RmsNormBackward, T, Config<64, 64, 256, 2>, Config<16, 256, 256, 2>,
-                  Config<1, 1024, 128, 4>, Config<1, 2048, 256, 2>, Config<1, 4096, 256, 2>,
-                  Config<1, 4096, 512, 2>, Config<1, 8192, 512, 1, true>>;
+                  Config<2, 512, 128, 4>, Config<1, 1024, 128, 4>, Config<1, 2048, 256, 2>,
+                  Config<1, 4096, 256, 2>, Config<1, 4096, 512, 2>, Config<1, 8192, 512, 1, true>>;
 };
 
 template <class T>

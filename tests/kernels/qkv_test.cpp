@@ -73,14 +73,16 @@ const bool qkv = kernel_test<4>(
      .large = {{300, 200, 12, 64}, {257, 72, 8, 128}}},
     [](auto& t, int rows, int dim, int heads, int head_dim) {
       check_qkv(t, {rows, dim, heads, heads - heads / 4 - 1, head_dim, std::max(1, rows / 3)});
-    });
+    },
+    {DType::f32, DType::bf16});
 
 // None, and all; one sequence longer than there are rows, and one row per sequence.
 const bool turned =
     kernel_test<4>("QkvTurned", {.small = {{40, 2, 0, 40}, {40, 2, 2, 64}, {40, 3, 3, 1}}},
                    [](auto& t, int rows, int heads, int turned, int seq) {
                      check_qkv(t, {rows, 24, heads, turned, 64, seq});
-                   });
+                   },
+                   {DType::f32, DType::bf16});
 
 const bool tf32 =
     kernel_test<2>("QkvTf32", {.small = {{65, 64}, {40, 128}}},

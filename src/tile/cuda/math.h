@@ -1,5 +1,5 @@
-// Scalar functions on the GPU. Fast forms whose error is below bf16 rounding by orders of magnitude and
-// at most a few ulp of fp32; the CPU target has the same names.
+// Scalar functions on the GPU. Fast forms whose error is below bf16 rounding by orders of magnitude
+// and at most a few ulp of fp32; the CPU target has the same names.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -28,7 +28,8 @@ CRIA_FN float tanh(float x) { return ::tanhf(x); }
 CRIA_FN float abs(float x) { return ::fabsf(x); }
 CRIA_FN float max(float a, float b) { return ::fmaxf(a, b); }
 CRIA_FN float min(float a, float b) { return ::fminf(a, b); }
-// NOTE: __fdividef is 0 for divisors beyond 2^126; 1 + exp(-x) reaches that only where the quotient is 0.
+// NOTE: __fdividef is 0 for divisors beyond 2^126; 1 + exp(-x) reaches that only where the quotient
+// is 0.
 CRIA_FN float sigmoid(float x) { return __fdividef(1.f, 1.f + exp(-x)); }
 CRIA_FN float silu(float x) { return __fdividef(x, 1.f + exp(-x)); }
 CRIA_FN float where(bool c, float a, float b) { return c ? a : b; }
@@ -38,27 +39,6 @@ CRIA_FN float widen(float x) { return x; }
 CRIA_FN float widen(bf16 x) { return __uint_as_float(uint32_t(x.bits) << 16); }
 CRIA_FN float widen(f16 x) { return __half2float(__ushort_as_half(x.bits)); }
 CRIA_FN int32_t widen(int32_t x) { return x; }
-
-template <class T>
-CRIA_FN T narrow(float x);
-template <>
-CRIA_FN float narrow<float>(float x) {
-  return x;
-}
-template <>
-CRIA_FN bf16 narrow<bf16>(float x) {
-  return {__bfloat16_as_ushort(__float2bfloat16_rn(x))};
-}
-template <>
-CRIA_FN f16 narrow<f16>(float x) {
-  return {__half_as_ushort(__float2half_rn(x))};
-}
-
-// x rounded to memory type T and widened again.
-template <class T>
-CRIA_FN float rounded_to(float x) {
-  return widen(narrow<T>(x));
-}
 
 // Two floats as one 32-bit word of 16-bit elements, low half first.
 template <class T>
@@ -71,6 +51,21 @@ template <>
 CRIA_FN uint32_t pack2<f16>(float low, float high) {
   return ptx::pack_f16(low, high);
 }
+// NOTE: converted as a pair, which is several times faster than one alone.
+template <class T>
+CRIA_FN T narrow(float x) {
+  if constexpr (sizeof(T) == 4)
+    return x;
+  else
+    return {uint16_t(pack2<T>(x, 0))};
+}
+
+// x rounded to memory type T and widened again.
+template <class T>
+CRIA_FN float rounded_to(float x) {
+  return widen(narrow<T>(x));
+}
+
 template <class T>
 CRIA_FN void unpack2(uint32_t word, float& low, float& high) {
   if constexpr (__is_same(T, bf16)) {

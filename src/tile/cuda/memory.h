@@ -31,8 +31,9 @@ using RawVector = typename Raw<Vec * sizeof(T)>::type;
 template <class T>
 using Loaded = std::conditional_t<std::is_same_v<T, int32_t>, int32_t, float>;
 
+// NOTE: `raw` comes by value: nvcc would read a reference into memory byte by byte.
 template <class T, int Vec>
-CRIA_FN void unpack(const RawVector<T, Vec>& raw, Loaded<T>* out) {
+CRIA_FN void unpack(RawVector<T, Vec> raw, Loaded<T>* out) {
   if constexpr (sizeof(T) == 4) {
     memcpy(out, &raw, sizeof(raw));
   } else if constexpr (Vec == 1) {
@@ -69,7 +70,8 @@ CRIA_FN RawVector<T, Vec> pack(const E* in) {
   return raw;
 }
 
-// Elements per access: wide only where columns are contiguous and every operand allows 16-byte accesses.
+// Elements per access: wide only where columns are contiguous and every operand allows 16-byte
+// accesses.
 template <class T, class L, class Off, bool Aligned>
 constexpr int access_width() {
   return Off::unit && Aligned ? min_of(L::vec, 16 / int(sizeof(T))) : 1;
@@ -77,7 +79,8 @@ constexpr int access_width() {
 
 // Fresh: bypass L1, for data that other programs of this launch have written.
 template <class L, bool Aligned, bool Fresh, class T, class Off>
-CRIA_FN auto load_tile(int tid, const T* base, Off off, Mask mask, Loaded<std::remove_cv_t<T>> other) {
+CRIA_FN auto load_tile(int tid, const T* base, Off off, Mask mask,
+                       Loaded<std::remove_cv_t<T>> other) {
   using M = std::remove_cv_t<T>;
   constexpr int vec = access_width<M, L, Off, Aligned>(), count = L::regs / vec;
   using R = RawVector<M, vec>;
@@ -140,38 +143,41 @@ CRIA_FN void store_tile_at(int tid, T* base, Off off, const Tile<E, L>& t, Mask 
   }
 }
 
-// f(low, high, x, y) changes the elements of two columns N apart; x and y are what they meet in the tables,
-// the same in every 2 N columns. A few columns at a time, to cost few registers.
+// f(low, high, x, y) changes the elements of two columns N apart; x and y are what they meet in the
+// tables, the same in every 2 N columns. A few columns of all rows at a time: their loads overlap,
+// and cost few registers.
 template <bool Aligned, int N, class L, class F>
 CRIA_FN void update_pairs_at(int tid, Tile<float, L>& t, F f, const PairTables& tables, Mask mask) {
-  constexpr int distance = pair_distance<L, N>(), chunk = 8, width = Aligned ? L::vec : 1;
+  constexpr int rows = L::Row::regs, distance = pair_distance<L, N>(), chunk = min_of(distance, 8);
+  constexpr int width = Aligned ? L::vec : 1;
   using R = RawVector<float, width>;
   if (mask.cols <= 0) return;
 #pragma unroll
-  for (int row = 0; row < L::Row::regs; ++row) {
-    const int r = L::Row::row(tid, row);
-    if (r >= mask.rows) continue;
-    const float *x = tables.x.row(tables.row(r)), *y = tables.y.row(tables.row(r));
+  for (int first = 0; first < distance; first += chunk) {
+    float xs[rows][chunk], ys[rows][chunk];
 #pragma unroll
-    for (int first = 0; first < distance; first += chunk) {
-      float xs[chunk], ys[chunk];
+    for (int row = 0; row < rows; ++row) {
+      const int r = min_of(L::Row::row(tid, row), mask.rows - 1);
+      const float *x = tables.x.row(tables.row(r)), *y = tables.y.row(tables.row(r));
 #pragma unroll
-      for (int i = 0; i < chunk && first + i < distance; i += width) {
+      for (int i = 0; i < chunk; i += width) {
         const int c = L::Col::col(tid, first + i);
-        unpack<float, width>(*reinterpret_cast<const R*>(x + c), xs + i);
-        unpack<float, width>(*reinterpret_cast<const R*>(y + c), ys + i);
+        unpack<float, width>(*reinterpret_cast<const R*>(x + c), xs[row] + i);
+        unpack<float, width>(*reinterpret_cast<const R*>(y + c), ys[row] + i);
       }
-#pragma unroll
-      for (int pairs = 0; pairs < L::cols; pairs += 2 * N) {
-        if (pairs >= mask.cols) continue;
-#pragma unroll
-        for (int i = 0; i < chunk && first + i < distance; ++i) {
-          const int column = pairs / 4 + first + i;
-          f(t.v[L::reg(row, column)], t.v[L::reg(row, column + distance)], xs[i], ys[i]);
-        }
-      }
-      ptx::compiler_fence();
     }
+#pragma unroll
+    for (int pairs = 0; pairs < L::cols; pairs += 2 * N) {
+      if (pairs >= mask.cols) continue;
+#pragma unroll
+      for (int row = 0; row < rows; ++row)
+#pragma unroll
+        for (int i = 0; i < chunk; ++i) {
+          const int column = pairs / 4 + first + i;
+          f(t.v[L::reg(row, column)], t.v[L::reg(row, column + distance)], xs[row][i], ys[row][i]);
+        }
+    }
+    ptx::compiler_fence();
   }
 }
 

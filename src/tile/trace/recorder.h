@@ -81,8 +81,8 @@ class Recorder {
         for (int i = 0; i < pair_distance<L, N>(); i += vec)
           for (int warp = 0; warp < L::threads / 32; ++warp)
             global(AccessKind::kLoad, warp, table.data, vec * sizeof(float), at, [&](int lane) {
-              const int t = warp * 32 + lane, r = L::Row::row(t, row), c = L::Col::col(t, i);
-              return r < mask.rows ? table.at(0, tables.row(r), c) : nullptr;
+              const int t = warp * 32 + lane, c = L::Col::col(t, i);
+              return table.at(0, tables.row(min_of(L::Row::row(t, row), mask.rows - 1)), c);
             });
   }
   // All threads load a scalar; one stores it.
