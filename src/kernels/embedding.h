@@ -126,8 +126,8 @@ struct EmbeddingBackward {
   }
 
  private:
-  CRIA_FN static int tokens(const Args& a) { return min_of(a.dy.rows, a.dtable.rows); }
-  CRIA_FN static int blocks(const Args& a) { return ceil_div(a.dy.cols, C::cols); }
+  static constexpr int tokens(const Args& a) { return min_of(a.dy.rows, a.dtable.rows); }
+  static constexpr int blocks(const Args& a) { return ceil_div(a.dy.cols, C::cols); }
 
   // to += the rows at positions k ... end - 1 of the order, from column c on
   template <class P>

@@ -3,8 +3,11 @@
 #pragma once
 
 #include "kernels/gemm.h"
+#include "kernels/unrolled.h"
 
 namespace cria::kernels {
+
+inline constexpr int kGemmParts = 4;
 
 template <class T>
 struct GemmGroupArgs {
@@ -15,7 +18,7 @@ struct GemmGroupArgs {
     Tensor<const T> b;  // [K, N]
     Tensor<T> c;        // [M, N]; an empty one ends the list
   };
-  Part parts[4];
+  Part parts[kGemmParts];
   DotPrecision precision = DotPrecision::kFp32;  // of fp32 operands
 
   template <class V>
@@ -61,11 +64,10 @@ struct GemmGroup {
     p.for_tiles(tiles, [&](int t) {
       auto part = a.parts[0];
       int first = 0, next = 0;
-#pragma unroll
-      for (const auto& candidate : a.parts) {
-        if (t >= next) part = candidate, first = next;
-        next += tile_count<C>(candidate.c);
-      }
+      unrolled<kGemmParts>([&](int i) {
+        if (t >= next) part = a.parts[i], first = next;
+        next += tile_count<C>(a.parts[i].c);
+      });
       const TileIndex at =
           banded(t - first, ceil_div(part.c.rows, C::m), ceil_div(part.c.cols, C::n), C::band);
       gemm_tile<C, true, false>(p, part.a, part.b, part.c, s, at.row * C::m, at.col * C::n,
