@@ -1,16 +1,62 @@
 // Attention of one new position per sequence over the keys and values kept so far:
 //   o = softmax(scale q kᵀ) v per head, over the first `length` keys
-// A program walks over the keys in blocks. Row i of a block is an online softmax of its own, over
-// keys i, i + block, ...: nothing passes between rows before the end. Heads that share keys and
-// values may share the reading of them.
+// Heads that share keys and values are the rows of one matrix. The keys are cut into parts, a
+// program each: a part leaves its own result and the logarithm of its sum of exponentials, by which
+// attention_combine weighs it against the others. A single part writes o itself.
 #pragma once
 
-#include "kernels/list.h"
-#include "kernels/unrolled.h"
+#include "kernels/attention.h"
+#include "kernels/attention_combine.h"
 
 namespace cria::kernels {
 
-// Keys per step; HeadDim is the padded width of a head; Heads that share a reading.
+template <class T>
+struct AttentionDecodeArgs {
+  using Element = T;
+  static constexpr const char* kernel = "attention_decode";
+  static constexpr int kLeastKeys = 64;  // of a part
+  Tensor<const T> q;                     // [B * G, R, K], for R heads that share keys
+  Tensor<const T> k;                     // [B * G, S, K]
+  Tensor<const T> v;                     // [B * G, S, K]
+  Tensor<T> o;                           // [B * G, R, K]
+  Tensor<float> parts = {};  // [B * G, P * R, K], for up to P parts; one part when data is null
+  Tensor<float> logs = {};   // [B * G, P * R]
+  float scale = 1;
+  int length = 0;  // keys that count, 1 ... S
+
+  template <class V>
+  constexpr void operands(V&& visit) {
+    visit("q", q), visit("k", k), visit("v", v), visit("o", o);
+    visit("parts", parts), visit("logs", logs, element_wise);
+  }
+  Dims dims() const {
+    return {
+        {"heads", q.batch * q.rows}, {"kv_heads", k.batch}, {"keys", length}, {"head_dim", q.cols}};
+  }
+  Cost cost() const {
+    if (o.size() == 0) return {};
+    const double rows = double(q.batch) * q.rows, kept = double(k.batch) * length * k.cols;
+    const int n = part_count();
+    return {.flops = rows * length * (4.0 * q.cols + 5),
+            .bytes_read = double(q.bytes()) + 2 * kept * sizeof(T),
+            .bytes_written = n == 1 ? double(o.bytes()) : sizeof(float) * rows * n * (q.cols + 1)};
+  }
+
+  constexpr int keys_per_part() const {
+    return round_up(ceil_div(length, parts.data ? parts.rows / q.rows : 1), kLeastKeys);
+  }
+  constexpr int part_count() const { return ceil_div(length, keys_per_part()); }
+  // To be launched next, if there are several parts.
+  AttentionCombineArgs<T> combine() const { return {parts, logs, o, part_count()}; }
+};
+
+// P for up to so many keys: as many as keep a device's cores (see runtime/device.h) busy.
+constexpr int decode_parts(int cores, int kv_heads, int keys) {
+  return min_of(ceil_div(4 * cores, kv_heads),
+                ceil_div(keys, AttentionDecodeArgs<float>::kLeastKeys));
+}
+
+// Keys per step; HeadDim is the padded width of a head; Heads per program, 1 or 16.
 template <int Keys, int HeadDim, int Heads, int Threads>
 struct AttentionDecodeConfig {
   static constexpr int keys = Keys, head_dim = HeadDim, heads = Heads, threads = Threads;
@@ -20,113 +66,149 @@ struct AttentionDecodeConfig {
   }
 };
 
-template <class T>
-struct AttentionDecodeArgs {
-  using Element = T;
-  static constexpr const char* kernel = "attention_decode";
-  Tensor<const T> q;  // [B * H, 1, K]
-  Tensor<const T> k;  // [B * G, S, K], H a multiple of G
-  Tensor<const T> v;  // [B * G, S, K]
-  Tensor<T> o;        // [B * H, 1, K]
-  float scale = 1;
-  int length = 0;  // keys that count, 1 ... S
-
-  template <class V>
-  constexpr void operands(V&& visit) {
-    visit("q", q), visit("k", k), visit("v", v), visit("o", o);
-  }
-  Dims dims() const {
-    return {{"heads", q.batch}, {"kv_heads", k.batch}, {"keys", length}, {"head_dim", q.cols}};
-  }
-  Cost cost() const {
-    if (o.size() == 0) return {};
-    const double kept = double(k.batch) * length * k.cols;
-    return {.flops = double(q.batch) * length * (4.0 * q.cols + 5),
-            .bytes_read = double(q.bytes()) + 2 * kept * sizeof(T),
-            .bytes_written = double(o.bytes())};
-  }
-};
-
+// What both ways to do it have in common.
 template <class T, class C>
-struct AttentionDecode {
+struct AttentionDecodeBase {
   using Element = T;
   using Config = C;
   using Args = AttentionDecodeArgs<T>;
   static constexpr Traits traits{.threads = C::threads};
   static constexpr float kMasked = -1e30f;  // finite: rows without any key stay NaN-free
   static bool fits(const Args& a) {
-    return a.q.cols <= C::head_dim && (a.q.cols > C::head_dim / 2 || C::head_dim == 64) &&
-           (C::heads == 1 || a.q.batch > a.k.batch);
+    return a.q.cols <= C::head_dim && (a.q.cols > C::head_dim / 2 || C::head_dim == 64);
   }
+  // Few heads are better off alone than padded to a tensor core's tile.
+  static bool suits(const Args& a, int) { return (a.q.rows > 2) == (C::heads > 1); }
   static Grid grid(const Args& a) {
     if (a.o.size() == 0) return {0};
-    return {ceil_div(a.q.batch / a.k.batch, C::heads), a.k.batch};
+    return {a.part_count(), ceil_div(a.q.rows, C::heads), a.k.batch};
   }
+};
+
+// One head: row i of a block of keys is an online softmax of its own, over keys i, i + block, ...,
+// and nothing passes between rows before the end.
+template <class T, class C>
+struct AttentionDecodeOne : AttentionDecodeBase<T, C> {
+  using AttentionDecodeBase<T, C>::kMasked;
 
   template <class P>
-  CRIA_FN static void run(P& p, const Args& a) {
-    const int sharing = a.q.batch / a.k.batch, kv = p.program_id(1);
-    const int begin = p.program_id(0) * C::heads, head = kv * sharing + begin;
-    const int heads = min_of(sharing - begin, C::heads), n = a.q.cols;
+  CRIA_FN static void run(P& p, const AttentionDecodeArgs<T>& a) {
+    const int part = p.program_id(0), head = p.program_id(1), kv = p.program_id(2), n = a.q.cols;
+    const int begin = part * a.keys_per_part(), end = min_of(begin + a.keys_per_part(), a.length);
     auto i = column(p.arange(shape<C::keys>));
     auto d = p.arange(shape<C::head_dim>);
     auto j = row(d);
-
-    using Block = decltype(p.zeros(shape<C::keys, C::head_dim>));
-    const Block zeros = p.zeros(shape<C::keys, C::head_dim>);
-    using Rows = decltype(p.full_rows(zeros, 0.f));
-    Block acc[C::heads];
-    Rows top[C::heads], total[C::heads];
-    unrolled<C::heads>([&](int h) {
-      acc[h] = zeros;
-      top[h] = p.full_rows(zeros, kMasked);
-      total[h] = p.full_rows(zeros, 0.f);
-    });
-    for (int start = 0; start < a.length; start += C::keys) {
+    auto acc = p.zeros(shape<C::keys, C::head_dim>);
+    auto top = p.full_rows(acc, kMasked), total = p.full_rows(acc, 0.f);
+    for (int start = begin; start < end; start += C::keys) {
       auto key = i + start;
-      const Mask inside = key < a.length && j < n;
+      const Mask inside = key < end && j < n;
       auto k = p.load_packed(a.k.matrix(kv), key * a.k.ld + j, inside);
       auto v = p.load_packed(a.v.matrix(kv), key * a.v.ld + j, inside);
-      unrolled<C::heads>([&](int h) {
-        if (h >= heads) return;
-        auto q = p.load(cols_of(k), a.q.matrix(head + h), d, d < n);
-        auto score = p.where(key < a.length, p.sum(k * q, axis<1>) * a.scale, kMasked);
-        auto higher = p.keep(max(top[h], score));
-        auto shrink = p.keep(exp(top[h] - higher)), weight = p.keep(exp(score - higher));
-        top[h] = higher;
-        total[h] = total[h] * shrink + weight;
-        update(
-            acc[h], [](float o, float f, float v, float w) { return o * f + v * w; }, shrink, v,
-            weight);
-      });
+      auto q = p.load(cols_of(k), a.q.at(kv, head, 0), d, d < n);
+      auto score = p.where(key < end, p.sum(k * q, axis<1>) * a.scale, kMasked);
+      auto higher = p.keep(max(top, score));
+      auto shrink = p.keep(exp(top - higher)), weight = p.keep(exp(score - higher));
+      top = higher;
+      total = total * shrink + weight;
+      update(
+          acc, [](float o, float f, float v, float w) { return o * f + v * w; }, shrink, v, weight);
     }
-    unrolled<C::heads>([&](int h) {
-      if (h >= heads) return;
-      auto share = exp(top[h] - p.max(top[h]));  // of each row of the block
-      auto weights = p.full(shape<C::keys, C::head_dim>, 1.f) * (total[h] * share);
-      p.store(a.o, p.sum(acc[h] * share, axis<0>) / p.sum(weights, axis<0>), 0, 0, head + h);
-    });
+    const float most = p.max(top);
+    auto share = exp(top - most);  // of each row of the block
+    auto weights = p.full(shape<C::keys, C::head_dim>, 1.f) * (total * share);
+    auto sums = p.keep(p.sum(weights, axis<0>));
+    auto o = p.keep(p.sum(acc * share, axis<0>) / sums);
+    if (a.part_count() == 1) {
+      p.store(a.o, o, head, 0, kv);
+    } else {
+      const int r = part * a.q.rows + head;
+      p.store(a.parts, o, r, 0, kv);
+      p.store(a.logs.row(kv) + r, d * 0, log(sums) + most, Mask{1, 1});
+    }
   }
 };
 
-// Few heads leave most of a GPU idle, so 16-bit types do not share first.
+// Up to 16 heads: the rows of a tensor core's tile. Keys and values come in by a pipeline.
+template <class T, class C>
+struct AttentionDecodeGroup : AttentionDecodeBase<T, C> {
+  using AttentionDecodeBase<T, C>::kMasked;
+  static constexpr int kStages = 2;
+  struct Shared {
+    SharedTile<T, C::heads, C::head_dim> q;
+    SharedTile<T, C::keys, C::head_dim, kStages> k, v;
+  };
+
+  template <class P>
+  CRIA_FN static void run(P& p, const AttentionDecodeArgs<T>& a, Shared& s) {
+    const int part = p.program_id(0), r0 = p.program_id(1) * C::heads, kv = p.program_id(2);
+    const int begin = part * a.keys_per_part(), end = min_of(begin + a.keys_per_part(), a.length);
+    const float to_log2 = a.scale * kLog2E;
+    Tensor<const T> k = a.k, v = a.v;
+    k.rows = v.rows = end;
+    p.fetch(s.q[0], a.q, kv, r0, 0);
+    p.pipeline(
+        stages<kStages>, ceil_div(end - begin, C::keys),
+        [&](int step, int stage) {
+          p.fetch(s.k[stage], k, kv, begin + step * C::keys, 0);
+          p.fetch(s.v[stage], v, kv, begin + step * C::keys, 0);
+        },
+        [&](auto& p, auto& steps) {
+          auto acc = p.accumulator(shape<C::heads, C::head_dim>);
+          auto score = p.accumulator(shape<C::heads, C::keys>);
+          auto top = p.full_rows(acc, kMasked);  // running maximum, in log2 units
+          auto total = p.full_rows(acc, 0.f);    // running sum, one part per thread
+          p.fetch_wait();
+          steps([&](int step, int stage) {
+            p.dot(score, s.q[0], trans(s.k[stage]), overwrite);
+            p.dot_wait(score);
+            const int left = end - begin - step * C::keys;
+            if (left < C::keys)
+              score = p.where(row(p.arange(shape<C::keys>)) < left, score, kMasked);
+            auto higher = map([=](float t, float x) { return max(t, x * to_log2); }, top,
+                              p.max(score, axis<1>));
+            update(
+                score, [=](float x, float t) { return exp2(x * to_log2 - t); }, higher);
+            auto shrink = map([](float t, float h) { return exp2(t - h); }, top, higher);
+            top = higher;
+            total = total * shrink + p.partial_sum(score, axis<1>);
+            acc *= shrink;
+            p.dot(acc, p.cast(type<T>, score), s.v[stage]);
+            p.dot_wait(acc);
+          });
+          p.combine(total);
+          acc *= map([](float t) { return 1.f / t; }, total);
+          if (a.part_count() == 1) {
+            p.store(a.o, acc, r0, 0, kv);
+          } else {
+            const int r = part * a.q.rows + r0, rows = a.q.rows - r0;
+            auto i = column(p.arange(shape<C::heads>));
+            auto j = row(p.arange(shape<C::head_dim>));
+            p.store(a.parts.at(kv, r, 0), i * a.parts.ld + j, acc, i < rows && j < a.q.cols);
+            p.store(a.logs.row(kv) + r, i + row(p.arange(shape<1>)), (top + log2(total)) * kLn2,
+                    i < rows);
+          }
+        });
+  }
+};
+
+template <class T, class C>
+struct AttentionDecode
+    : std::conditional_t<C::heads == 1, AttentionDecodeOne<T, C>, AttentionDecodeGroup<T, C>> {};
+
 template <class T>
 struct AttentionDecodeSpace {
-  template <int Keys, int HeadDim, int Heads, int Threads>
-  using Config = AttentionDecodeConfig<Keys, HeadDim, Heads, Threads>;
-  using type =
-      KernelSpace<AttentionDecode, T, Config<128, 64, 1, 256>, Config<64, 128, 1, 256>,
-                  Config<32, 256, 1, 256>, Config<64, 64, 4, 256>, Config<32, 128, 4, 256>>;
-};
-template <>
-struct AttentionDecodeSpace<float> {
-  template <int Keys, int HeadDim, int Heads>
-  using Config = AttentionDecodeConfig<Keys, HeadDim, Heads, 128>;
-  using type = KernelSpace<AttentionDecode, float, Config<32, 64, 4>, Config<16, 128, 4>,
-                           Config<32, 64, 1>, Config<16, 128, 1>, Config<8, 256, 1>>;
+  // 8 KiB of keys at a time, and as much of values.
+  template <int HeadDim>
+  using One = AttentionDecodeConfig<8192 / int(sizeof(T)) / HeadDim, HeadDim, 1, 128>;
+  template <int Keys, int HeadDim>
+  using Group = AttentionDecodeConfig<Keys, HeadDim, 16, 32>;
+  using type = KernelSpace<AttentionDecode, T, One<64>, One<128>, One<256>, Group<64, 64>,
+                           Group<32, 128>, Group<16, 256>>;
 };
 
 template <class T>
-using AttentionDecodeKernels = KernelList<typename AttentionDecodeSpace<T>::type>;
+using AttentionDecodeKernels =
+    KernelList<typename AttentionDecodeSpace<T>::type, AttentionCombineSpace<T>>;
 
 }  // namespace cria::kernels

@@ -70,6 +70,7 @@ class DecoderOf final : public Decoder {
   Tensor<T> gate_up_;              // [chunk, 2F]
   Tensor<T> act_;                  // [chunk, F]
   Tensor<T> logits_;               // [few, V]
+  Tensor<float> parts_, logs_;     // of AttentionDecodeArgs
   int length_ = 0;
 };
 
@@ -123,6 +124,11 @@ void DecoderOf<T>::place() {
   o_ = rows(kChunk, c.query_width());
   gate_up_ = rows(kChunk, 2 * c.ffn), act_ = rows(kChunk, c.ffn);
   logits_ = rows(kFewRows, c.vocab);
+  const int parts = kernels::decode_parts(core_count(stream_.device()), c.kv_heads, capacity_);
+  const int part_rows = parts * (c.heads / c.kv_heads);
+  parts_ = batch_of(arena_.take<float>(int64_t{c.kv_heads} * part_rows * c.head_dim), c.kv_heads,
+                    part_rows, c.head_dim);
+  logs_ = matrix_of(arena_.take<float>(int64_t{c.kv_heads} * part_rows), c.kv_heads, part_rows);
 }
 
 template <class T>
@@ -206,15 +212,26 @@ void DecoderOf<T>::attend(int layer, int count) {
   const ModelConfig& c = config_;
   const int keys = length_ + count;
   const float scale = 1.f / std::sqrt(static_cast<float>(c.head_dim));
-  const auto q = heads_of(q_k_.data, 1, count, c.heads, c.head_dim, q_k_.ld);
-  const auto o = heads_of(o_.data, 1, count, c.heads, c.head_dim, o_.ld);
   const Tensor<T> k = cached(keys_, layer, keys), v = cached(values_, layer, keys);
-  if (count == 1)
-    launch(stream_, kernels::AttentionDecodeArgs<T>{
-                        .q = q, .k = k, .v = v, .o = o, .scale = scale, .length = keys});
-  else
+  if (count > 1) {
+    const auto q = heads_of(q_k_.data, 1, count, c.heads, c.head_dim, q_k_.ld);
+    const auto o = heads_of(o_.data, 1, count, c.heads, c.head_dim, o_.ld);
     launch(stream_,
            kernels::AttentionForwardArgs<T>{.q = q, .k = k, .v = v, .o = o, .scale = scale});
+    return;
+  }
+  const int sharing = c.heads / c.kv_heads;
+  const kernels::AttentionDecodeArgs<T> args{
+      .q = batch_of(q_k_.data, c.kv_heads, sharing, c.head_dim),
+      .k = k,
+      .v = v,
+      .o = batch_of(o_.data, c.kv_heads, sharing, c.head_dim),
+      .parts = parts_,
+      .logs = logs_,
+      .scale = scale,
+      .length = keys};
+  launch(stream_, args);
+  if (args.part_count() > 1) launch(stream_, args.combine());
 }
 
 template <class T>

@@ -9,15 +9,16 @@ namespace {
 
 using namespace kernels;
 
-// sizes: sequences, query heads, key heads, columns of a head, keys that count. The cache, of
-// [B, S, G, K], has room for more keys; what is there must not be read.
+// sizes: sequences, query heads, key heads, columns of a head, keys that count, parts of them. The
+// cache, of [B, S, G, K], has room for more keys; what is there must not be read.
 template <class Case>
-void check(Case& t, int batch, int heads, int kv_heads, int head_dim, int length, double spread) {
+void check(Case& t, int batch, int heads, int kv_heads, int head_dim, int length, int parts,
+           double spread) {
   using T = ElementOf<Case>;
-  const int room = length + 3, width = kv_heads * head_dim;
-  auto& q = t.input("q", {batch * heads, 1, head_dim}, spread);
+  const int room = length + 3, width = kv_heads * head_dim, sharing = heads / kv_heads;
+  auto& q = t.input("q", {batch * kv_heads, sharing, head_dim}, spread);
   auto &k = t.input("k", {batch, room, width}, spread), &v = t.input("v", {batch, room, width});
-  auto& o = t.output("o", {batch * heads, 1, head_dim});
+  auto& o = t.output("o", {batch * kv_heads, sharing, head_dim});
   for (int b = 0; b < batch; ++b)
     for (int r = length; r < room; ++r)
       for (int c = 0; c < width; ++c)
@@ -25,47 +26,72 @@ void check(Case& t, int batch, int heads, int kv_heads, int head_dim, int length
   const double scale = 1 / std::sqrt(double(head_dim));
   double most = 1;
   for (int h = 0; h < batch * heads; ++h) {
-    const int b = h / heads, first = h % heads / (heads / kv_heads) * head_dim;
+    const int b = h / heads, first = h % heads / sharing * head_dim;
     std::vector<double> score(length);
     double top = -INFINITY, total = 0;
     for (int j = 0; j < length; ++j) {
-      for (int c = 0; c < head_dim; ++c) score[j] += scale * q(h, 0, c) * k(b, j, first + c);
+      for (int c = 0; c < head_dim; ++c)
+        score[j] += scale * q(h / sharing, h % sharing, c) * k(b, j, first + c);
       top = std::max(top, score[j]), most = std::max(most, std::abs(score[j]));
     }
     for (double& s : score) total += s = std::exp(s - top);
     for (int c = 0; c < head_dim; ++c)
-      for (int j = 0; j < length; ++j) o.want(h, 0, c) += score[j] / total * v(b, j, first + c);
+      for (int j = 0; j < length; ++j)
+        o.want(h / sharing, h % sharing, c) += score[j] / total * v(b, j, first + c);
   }
-  // Weights are as uncertain as the largest score is.
-  o.tolerance = {.length = length + head_dim, .norm = 4 * most};
-  t.run(AttentionDecodeArgs<T>{
+  const double weights = sizeof(T) == 2 ? roundoff(dtype_of<T>) : 0;
+  // Weights are as uncertain as the largest score is, and rounded to the operand type.
+  o.tolerance = {.length = length + head_dim, .norm = 4 * most, .inner = weights};
+  AttentionDecodeArgs<T> args{
       .q = q,
       .k = heads_of<const T>(k.data(), batch, room, kv_heads, head_dim, width),
       .v = heads_of<const T>(v.data(), batch, room, kv_heads, head_dim, width),
       .o = o,
       .scale = float(scale),
-      .length = length});
+      .length = length};
+  if (parts == 1) return t.run(args);
+  args.parts = t.fp32_scratch("parts", {batch * kv_heads, parts * sharing, head_dim});
+  args.logs = t.fp32_scratch("logs", {batch * kv_heads, parts * sharing});
+  if (args.part_count() > 1)
+    t.run(args, args.combine());
+  else
+    t.run(args);
 }
 
 const bool decode =
-    kernel_test<5>("AttentionDecode",
-                   {.small = {{1, 1, 1, 1, 1},
-                              {1, 2, 2, 64, 31},
-                              {2, 4, 1, 40, 33},
-                              {1, 4, 2, 64, 129},
-                              {1, 5, 1, 80, 17},
-                              {1, 8, 1, 128, 70},
-                              {1, 2, 1, 256, 9},
-                              {1, 1, 1, 130, 34}},
-                    .large = {{2, 12, 4, 64, 1000}}},
-                   [](auto& t, int batch, int heads, int kv_heads, int head_dim, int length) {
-                     check(t, batch, heads, kv_heads, head_dim, length, 1);
-                   });
-const bool steep =
-    kernel_test<5>("AttentionDecodeLargeScores", {.small = {{1, 4, 1, 64, 100}}},
-                   [](auto& t, int batch, int heads, int kv_heads, int head_dim, int length) {
-                     check(t, batch, heads, kv_heads, head_dim, length, 4);
-                   });
+    kernel_test<6>("AttentionDecode",
+                   {.small = {{1, 1, 1, 1, 1, 1},
+                              {1, 2, 2, 64, 31, 4},
+                              {2, 4, 1, 40, 33, 1},
+                              {1, 4, 2, 64, 129, 2},
+                              {1, 5, 1, 80, 17, 1},
+                              {1, 8, 1, 128, 70, 2},
+                              {1, 18, 1, 64, 100, 2},
+                              {1, 2, 1, 256, 9, 1},
+                              {2, 2, 1, 256, 193, 3},
+                              {1, 1, 1, 130, 34, 1},
+                              {1, 2, 1, 64, 640, 10}},
+                    .large = {{2, 12, 4, 64, 1000, 1}, {1, 32, 4, 64, 2000, 30}}},
+                   [](auto& t, int batch, int heads, int kv_heads, int head_dim, int length,
+                      int parts) { check(t, batch, heads, kv_heads, head_dim, length, parts, 1); });
+const bool steep = kernel_test<6>(
+    "AttentionDecodeLargeScores", {.small = {{1, 4, 1, 64, 100, 1}, {1, 4, 1, 64, 200, 3}}},
+    [](auto& t, int batch, int heads, int kv_heads, int head_dim, int length, int parts) {
+      check(t, batch, heads, kv_heads, head_dim, length, parts, 4);
+    });
+
+TEST(AttentionDecode, PartsCoverTheKeysAndNoneIsEmpty) {
+  std::vector<float> some(1);
+  for (const int length : {1, 63, 64, 65, 128, 129, 1000, 2048})
+    for (const int most : {1, 2, 3, 7, 40}) {
+      AttentionDecodeArgs<float> a{.q = batch_of<const float>(some.data(), 1, 4, 64),
+                                   .parts = batch_of(some.data(), 1, most * 4, 64),
+                                   .length = length};
+      EXPECT_LE(a.part_count(), most);
+      EXPECT_LT((a.part_count() - 1) * a.keys_per_part(), length);
+      EXPECT_GE(a.part_count() * a.keys_per_part(), length);
+    }
+}
 
 }  // namespace
 }  // namespace cria::test

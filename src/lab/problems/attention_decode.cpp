@@ -24,31 +24,53 @@ class AttentionDecode final : public Problem {
       fail_f("--heads {} is not a multiple of --kv-heads {}: give each key head equally many",
              heads_, kv_heads_);
     plan_sets(2.0 * batch * kv_heads_ * length_ * head_dim_ * size_of(dtype()));
-    for (int set = 0; set < sets(); ++set) {
-      data_.push_back(
-          {&input(batch * heads_, 1, head_dim_), &input(batch * kv_heads_, length_, head_dim_),
-           &input(batch * kv_heads_, length_, head_dim_), &output(batch * heads_, 1, head_dim_)});
-      with_float(dtype(), [&](auto t) {
-        using T = decltype(t);
-        const Set& s = data_.back();
-        add_call("attention_decode", kernels::AttentionDecodeArgs<T>{
-                                         s.q->tensor<T>(), s.k->tensor<T>(), s.v->tensor<T>(),
-                                         s.o->tensor<T>(), scale_, length_});
-      });
-    }
+    const int kv = batch * kv_heads_, sharing = heads_ / kv_heads_;
+    const int rows = sharing * kernels::decode_parts(core_count(device()), kv, length_);
+    for (int set = 0; set < sets(); ++set)
+      data_.push_back({&input(kv, sharing, head_dim_), &input(kv, length_, head_dim_),
+                       &input(kv, length_, head_dim_), &output(kv, sharing, head_dim_),
+                       &scratch_of(DType::f32, kv, rows, head_dim_),
+                       &scratch_of(DType::f32, 1, kv, rows)});
+    with_float(dtype(), [&](auto t) { add_kernels<decltype(t)>(); });
   }
 
   Ceiling ceiling() const override { return read_ceiling(device(), cost().bytes()); }
 
  private:
   struct Set {
-    const Operand *q, *k, *v, *o;
+    const Operand *q, *k, *v, *o, *parts, *logs;
   };
+
+  template <class T>
+  kernels::AttentionDecodeArgs<T> args(const Set& s) const {
+    return {.q = s.q->tensor<T>(),
+            .k = s.k->tensor<T>(),
+            .v = s.v->tensor<T>(),
+            .o = s.o->tensor<T>(),
+            .parts = s.parts->tensor<float>(),
+            .logs = s.logs->tensor<float>(),
+            .scale = scale_,
+            .length = length_};
+  }
+  template <class T>
+  void add_kernels() {
+    for (const Set& s : data_) add_call("attention_decode", args<T>(s));
+    const auto first = args<T>(data_[0]);
+    if (first.part_count() == 1) return;
+    Cost whole = first.cost();
+    whole.bytes_written = double(first.o.bytes());
+    set_cost(whole);
+    set_after("attention_decode", [this](Stream& stream, int turn) {
+      launch(stream, args<T>(data_[turn % data_.size()]).combine());
+    });
+  }
 
   Accuracy check_results() const override {
     const Set& s = data_[0];
     const int64_t d = head_dim_, n = length_;
-    return check_output(*s.o, {.length = n + d}, 4.0 * n, [&](int64_t head, auto cols, auto want) {
+    // The weights may be rounded to the operands' type before they meet v.
+    const ErrorBound bound{.length = n + d, .inner = 2 * roundoff(dtype())};
+    return check_output(*s.o, bound, 4.0 * n, [&](int64_t head, auto cols, auto want) {
       const int64_t kv = head / (heads_ / kv_heads_);
       const std::vector<double> q = s.q->held(head * d, d);
       const std::vector<double> k = s.k->held(kv * n * d, n * d), v = s.v->held(kv * n * d, n * d);
@@ -84,7 +106,7 @@ std::vector<ProblemSpec> attention_decode_problems() {
             {"kv-heads", "key and value heads; 0: as many as query heads", 0, 0, 0},
             {"seq", "positions of a sequence", 1024, 2048},
             {"head-dim", "columns of a head; of attention: at most 256", 64, 128, 1, 256}},
-           {"attention_decode"},
+           {"attention_decode", "attention_combine"},
            make<AttentionDecode>}};
 }
 
