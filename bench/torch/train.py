@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch's training step (forward, backward, fused AdamW) on cria's presets; a JSON line for each figure.
 
-usage: train.py [--configs small medium] [--modes compiled-tf32 compiled-bf16] [--clip 1.0] [--attention cudnn]
+usage: train.py [--configs small medium] [--modes compiled-tf32 compiled-bf16] [--clips 0 1.0] [--attention cudnn]
        train.py --self-test      on a CPU: the model against tools/oracle.py, and a few steps in every eager mode
 """
 import argparse
@@ -19,6 +19,7 @@ from timing import capture, spread, times_ms
 
 MODES = {  # what activations are held in, precision of fp32 products, compiler; compiled steps are whole CUDA graphs
     "eager-fp32": (torch.float32, "highest", None),
+    "eager-tf32": (torch.float32, "high", None),
     "eager-bf16": (torch.bfloat16, "highest", None),
     "compiled-tf32": (torch.float32, "high", "default"),
     "compiled-bf16": (torch.bfloat16, "highest", "default"),
@@ -92,7 +93,7 @@ def measure(config_name, mode, attention, clips):
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
             graph = capture(trainer.step, stream) if compiler else None
-            times = times_ms(graph.replay if graph else trainer.step)
+            times = times_ms(graph.replay) if graph else times_ms(trainer.step, seconds=0.3)
             result = {"mode": mode, "config": config_name, "clip": clip, "attention": kernel, **spread(times)}
             result |= {"samples_per_s": config.batch / result["ms"] * 1e3,
                        "tokens_per_s": config.batch * config.seq / result["ms"] * 1e3,
@@ -173,7 +174,8 @@ def main():
     parser.add_argument("--configs", nargs="+", choices=CONFIGS, default=["small", "medium"])
     parser.add_argument("--modes", nargs="+", choices=MODES, default=["compiled-tf32", "compiled-bf16"])
     parser.add_argument("--attention", choices=["cudnn", "flash"], default="cudnn", help="the kernel in bf16")
-    parser.add_argument("--clip", type=float, metavar="NORM", help="measure once more with gradients clipped to NORM")
+    parser.add_argument("--clips", type=float, nargs="+", metavar="NORM", default=[0.0],
+                        help="measure with gradients clipped to each norm; 0: not clipped")
     parser.add_argument("--self-test", action="store_true")
     options = parser.parse_args()
     if options.self_test:
@@ -181,9 +183,8 @@ def main():
     if not torch.cuda.is_available():
         print("PyTorch sees no GPU: run this on a GPU machine, or --self-test here.", file=sys.stderr)
         return 2
-    clips = [0.0] + ([options.clip] if options.clip else [])
     missing = [(config, mode) for config in options.configs for mode in options.modes
-               if not measured(config, mode, options.attention, clips)]
+               if not measured(config, mode, options.attention, options.clips)]
     return 1 if missing else 0
 
 
