@@ -2,10 +2,11 @@
 // With p = exp(scale q kᵀ - lse), recomputed block by block:
 //   delta = row sums of dout o;   dp = dout vᵀ;   ds = p (dp - delta)
 //   dq = scale ds k;   dk = scale dsᵀ q;   dv = pᵀ dout
-// Two kernels, in this order. One walks the keys of a block of queries and makes dq; it leaves delta for the
-// other, which walks the queries of a block of keys, all heads that share them, and makes dk and dv. That one
-// works on transposed tiles, rows are keys, so that pᵀ and dsᵀ are register operands as they are.
-// Given the tables of rotary embedding, dq and dk are turned back, in fp32, before they are stored.
+// Two kernels, in this order. One walks the keys of a block of queries and makes dq; it leaves
+// delta for the other, which walks the queries of a block of keys, all heads that share them, and
+// makes dk and dv. That one works on transposed tiles, rows are keys, so that pᵀ and dsᵀ are
+// register operands as they are. Given the tables of rotary embedding, dq and dk are turned back,
+// in fp32, before they are stored.
 #pragma once
 
 #include "kernels/attention.h"
@@ -13,15 +14,18 @@
 
 namespace cria::kernels {
 
-// Overlaps: a step leaves its last products in flight, under the next one's first; takes more registers.
+// Overlaps: a step leaves its last products in flight, under the next one's first; takes more
+// registers.
 template <Lowering Lower, int Queries, int Keys, int HeadDim, int StageCount, int ThreadCount,
           int MinBlocks = 1, bool Overlaps = false, DotPrecision Dot = DotPrecision::kFp32>
 struct AttentionBackwardConfig
     : AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks, Dot> {
   static constexpr bool overlaps = Overlaps;
-  static constexpr int band = 32;  // heads whose programs are started together, those with most work first
+  static constexpr int band =
+      32;  // heads whose programs are started together, those with most work first
   static std::string name() {
-    return AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks, Dot>::name() +
+    return AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks,
+                           Dot>::name() +
            (Overlaps ? "_overlap" : "");
   }
 };
@@ -36,10 +40,10 @@ struct AttentionBackwardInputs {
   Tensor<const T> dout;     // [B * H, T, K]
   Tensor<const float> lse;  // [B * H, T], from the forward pass
   float scale = 1;
-  bool causal = true;       // needs S >= T
+  bool causal = true;                            // needs S >= T
   DotPrecision precision = DotPrecision::kFp32;  // of fp32 operands
-  Tensor<const float> cos = {}, sin = {};  // [>= S, K/2] of rope, or none; key j is at position j, and
-                                           // query i at S - T + i
+  Tensor<const float> cos = {}, sin = {};  // [>= S, K/2] of rope, or none; key j is at position j,
+                                           // and query i at S - T + i
 
   template <class V>
   constexpr void operands(V&& visit) {
@@ -48,7 +52,8 @@ struct AttentionBackwardInputs {
   }
   constexpr bool turns() const { return cos.data != nullptr; }
   AttentionForwardArgs<T> forward() const {
-    return {.q = q, .k = k, .v = v, .o = {}, .scale = scale, .causal = causal, .precision = precision};
+    return {
+        .q = q, .k = k, .v = v, .o = {}, .scale = scale, .causal = causal, .precision = precision};
   }
   Dims dims() const { return forward().dims(); }
   double scores() const { return forward().scores(); }
@@ -61,7 +66,8 @@ struct AttentionBackwardInputs {
   constexpr int past() const { return k.rows - q.rows; }  // keys before the first query's own
   template <class C>
   bool fits() const {
-    return AttentionForward<T, C>::fits(forward()) && (!turns() || (can_fuse_rope(q.cols) && past() >= 0));
+    return AttentionForward<T, C>::fits(forward()) &&
+           (!turns() || (can_fuse_rope(q.cols) && past() >= 0));
   }
   // Turns the block of dq or dk whose first row is at `position` back.
   template <class C, class P, class X>
@@ -135,9 +141,11 @@ struct AttentionBackwardQ {
           auto query = column(p.arange(shape<M>) + r0) + row(p.arange(shape<1>));
           const Mask inside{a.q.rows - r0, 1};
           auto delta = p.full_rows(dq, 0.f);
-          auto part = layout_of(p.accumulator(shape<M, 64>));  // few columns at a time cost few registers
+          auto part =
+              layout_of(p.accumulator(shape<M, 64>));  // few columns at a time cost few registers
           for (int c = 0; c < C::head_dim; c += 64)
-            delta += p.sum(p.load(part, a.o, r0, c, head) * p.load(part, a.dout, r0, c, head), axis<1>);
+            delta +=
+                p.sum(p.load(part, a.o, r0, c, head) * p.load(part, a.dout, r0, c, head), axis<1>);
           p.store(a.delta.row(head), query, delta, inside);
           auto lse = p.keep(p.load(rows_of(dq), a.lse.row(head), query, inside) * kLog2E);
           p.fetch_wait();
@@ -145,13 +153,15 @@ struct AttentionBackwardQ {
             p.dot(weight, s.q[0], trans(s.k[stage]), overwrite);
             p.dot(dscore, s.dout[0], trans(s.v[stage]), overwrite);
             p.dot_wait(pending<1>, weight);
-            update(weight, [=](float x, float l) { return exp2(x * to_log2 - l); }, lse);
+            update(
+                weight, [=](float x, float l) { return exp2(x * to_log2 - l); }, lse);
             if (j * N + N - 1 > first_last) {
               auto last = column(p.arange(shape<M>)) * a.causal + first_last;
               weight = p.where(last >= row(p.arange(shape<N>) + j * N), weight, 0.f);
             }
             p.dot_wait(dscore);
-            update(dscore, [](float x, float d, float w) { return w * (x - d); }, delta, weight);
+            update(
+                dscore, [](float x, float d, float w) { return w * (x - d); }, delta, weight);
             p.dot(dq, p.cast(type<T>, dscore), s.k[stage]);
             if (!C::overlaps) p.dot_wait(dq);
           });
@@ -205,7 +215,8 @@ struct AttentionBackwardKv {
     const TileIndex at = banded(p.program_id(0), a.k.batch, ceil_div(a.k.rows, N), C::band);
     const int kv_head = at.row, group = a.q.batch / a.k.batch;
     const int c0 = at.col * N;  // first keys first: the most queries see them
-    const int first = a.causal ? max_of(c0 - a.past(), 0) / M : 0;  // block of queries that sees key c0
+    const int first =
+        a.causal ? max_of(c0 - a.past(), 0) / M : 0;  // block of queries that sees key c0
     const int per_head = ceil_div(a.q.rows, M) - first;
     const float to_log2 = a.scale * kLog2E;
 
@@ -221,38 +232,41 @@ struct AttentionBackwardKv {
         [&](auto& p, auto& steps) {
           auto dk = p.accumulator(shape<N, C::head_dim>), dv = p.accumulator(shape<N, C::head_dim>);
           auto weight = p.accumulator(shape<N, M>), dscore = p.accumulator(shape<N, M>);
+          int head = kv_head * group, r0 = first * M, left = per_head * group;
+          auto per_query = [&](const Tensor<const float>& x) {
+            auto query = p.arange(shape<M>) + r0;
+            const int inside = left > 0 ? a.q.rows : 0;
+            return r0 + M <= inside
+                       ? p.keep(p.load(cols_of(weight), x.row(head), query))
+                       : p.keep(p.load(cols_of(weight), x.row(head), query, query < inside));
+          };
+          auto lse = per_query(a.lse);
           p.fetch_wait();
-          // Keys and queries past the end need no mask: a key has a row of its own, which is not stored,
-          // and a query's zeros in q and dout are factors of all it gives.
-          auto step = [&](int head, int r0, int stage) {
+          // Keys and queries past the end need no mask: a key has a row of its own, which is not
+          // stored, and a query's zeros in q and dout are factors of all it gives.
+          steps([&](int, int stage) {
             p.dot(weight, s.k[0], trans(s.q[stage]), overwrite);
             p.dot(dscore, s.v[0], trans(s.dout[stage]), overwrite);
-            auto per_query = [&](const float* x) {
-              auto query = p.arange(shape<M>) + r0;
-              return r0 + M <= a.q.rows ? p.load(cols_of(weight), x, query)
-                                        : p.load(cols_of(weight), x, query, query < a.q.rows);
-            };
-            auto lse = per_query(a.lse.row(head));
             p.dot_wait(pending<1>, weight);
-            update(weight, [=](float x, float l) { return exp2(x * to_log2 - l * kLog2E); }, lse);
+            update(
+                weight, [=](float x, float l) { return exp2(x * to_log2 - l * kLog2E); }, lse);
             if (a.causal && r0 + a.past() < c0 + N - 1) {
               auto key = column(p.arange(shape<N>) + (c0 - r0 - a.past()));
               weight = p.where(row(p.arange(shape<M>)) >= key, weight, 0.f);
             }
-            auto delta = per_query(a.delta.row(head));
+            auto delta = per_query(a.delta);
+            --left, r0 += M;
+            if (r0 >= a.q.rows) ++head, r0 = first * M;
+            lse = per_query(a.lse);                  // of the step to come
             auto rounded = p.cast(type<T>, weight);  // ends the life of weight, to save registers
             p.dot(dv, rounded, s.dout[stage]);
             p.dot_wait(pending<1>, dscore);
-            update(dscore, [](float x, float d, float w) { return w * (x - d); }, delta, rounded);
+            update(
+                dscore, [](float x, float d, float w) { return w * (x - d); }, delta, rounded);
             p.dot(dk, p.cast(type<T>, dscore), s.q[stage]);
             if (!C::overlaps) p.dot_wait(dv, dk);
-          };
-          for (int h = 0; h < group; ++h) {
-            steps(per_head, [&](int j, int stage) {
-              step(kv_head * group + h, (first + j - h * per_head) * M, stage);
-            });
-            p.dot_wait(dv, dk);
-          }
+          });
+          p.dot_wait(dv, dk);
           dk *= a.scale;
           a.template turn_back<C>(p, dk, c0);
           p.store_tile(a.dk, kv_head, c0, 0, dk, s.k);
@@ -264,36 +278,39 @@ struct AttentionBackwardKv {
 template <class T>
 struct AttentionBackwardSpaces {
   template <int M, int N, int D, int Stages, int Threads, int Resident = 1, bool Overlaps = false>
-  using Hopper = AttentionBackwardConfig<Lowering::kHopper, M, N, D, Stages, Threads, Resident, Overlaps>;
+  using Hopper =
+      AttentionBackwardConfig<Lowering::kHopper, M, N, D, Stages, Threads, Resident, Overlaps>;
   template <int M, int N, int D>
   using Ampere = AttentionBackwardConfig<Lowering::kAmpere, M, N, D, 2, 128>;
   using q = KernelSpace<AttentionBackwardQ, T, Hopper<64, 64, 64, 3, 128, 2, true>,
                         Hopper<128, 128, 64, 3, 256, 1, true>, Hopper<192, 64, 128, 3, 384>,
-                        Hopper<128, 64, 128, 3, 256, 1, true>, Ampere<64, 64, 64>, Ampere<64, 32, 128>,
-                        Ampere<64, 32, 192>, Ampere<64, 32, 256>>;
+                        Hopper<128, 64, 128, 3, 256, 1, true>, Ampere<64, 64, 64>,
+                        Ampere<64, 32, 128>, Ampere<64, 32, 192>, Ampere<64, 32, 256>>;
   using kv = KernelSpace<AttentionBackwardKv, T, Hopper<64, 64, 64, 3, 128, 2, true>,
-                         Hopper<128, 128, 64, 3, 256>, Hopper<64, 128, 128, 3, 256>, Ampere<64, 64, 64>,
-                         Ampere<32, 64, 128>, Ampere<32, 64, 192>, Ampere<32, 64, 256>>;
+                         Hopper<64, 128, 128, 3, 256>, Ampere<64, 64, 64>, Ampere<32, 64, 128>,
+                         Ampere<32, 64, 192>, Ampere<32, 64, 256>>;
 };
 template <>
 struct AttentionBackwardSpaces<float> {
   template <template <class, class> class K, template <int, int, DotPrecision> class Shaped>
-  using Space = KernelSpace<K, float, Shaped<64, 64, DotPrecision::kFp32>,
-                            Shaped<32, 128, DotPrecision::kFp32>, Shaped<16, 192, DotPrecision::kFp32>,
-                            Shaped<16, 256, DotPrecision::kFp32>, Shaped<64, 64, DotPrecision::kTf32>,
-                            Shaped<32, 128, DotPrecision::kTf32>, Shaped<16, 192, DotPrecision::kTf32>,
-                            Shaped<16, 256, DotPrecision::kTf32>>;
+  using Space =
+      KernelSpace<K, float, Shaped<64, 64, DotPrecision::kFp32>,
+                  Shaped<32, 128, DotPrecision::kFp32>, Shaped<16, 192, DotPrecision::kFp32>,
+                  Shaped<16, 256, DotPrecision::kFp32>, Shaped<64, 64, DotPrecision::kTf32>,
+                  Shaped<32, 128, DotPrecision::kTf32>, Shaped<16, 192, DotPrecision::kTf32>,
+                  Shaped<16, 256, DotPrecision::kTf32>>;
   // Blocks of 64 that stay, and of `Walked` that pass by.
   template <int Walked, int D, DotPrecision Dot>
   using KeysPass = AttentionBackwardConfig<Lowering::kAmpere, 64, Walked, D, 2, 128, 1, false, Dot>;
   template <int Walked, int D, DotPrecision Dot>
-  using QueriesPass = AttentionBackwardConfig<Lowering::kAmpere, Walked, 64, D, 2, 128, 1, false, Dot>;
+  using QueriesPass =
+      AttentionBackwardConfig<Lowering::kAmpere, Walked, 64, D, 2, 128, 1, false, Dot>;
   using q = Space<AttentionBackwardQ, KeysPass>;
   using kv = Space<AttentionBackwardKv, QueriesPass>;
 };
 
 template <class T>
-using AttentionBackwardKernels = KernelList<typename AttentionBackwardSpaces<T>::q,
-                                            typename AttentionBackwardSpaces<T>::kv>;
+using AttentionBackwardKernels =
+    KernelList<typename AttentionBackwardSpaces<T>::q, typename AttentionBackwardSpaces<T>::kv>;
 
 }  // namespace cria::kernels

@@ -86,7 +86,7 @@ void FlashPlan<T>::activate(int layer, Tensor<T> act, bool keep) {
   const auto& w = this->setup_.weights.layers[layer];
   const Block& b = blocks_[layer];
   const Halves<T> ffn(b.gate_up);
-  if (this->own_products()) {
+  if (fuses()) {
     kernels::GateUpArgs<T> args{.x = b.m, .gate = w.gate, .up = w.up, .y = act};
     if (keep) args.gate_out = ffn.gate, args.up_out = ffn.up;
     launch(this->stream_, args);
@@ -113,7 +113,7 @@ void FlashPlan<T>::ffn_backward(int layer) {
   const bool recompute = this->setup_.recompute;
   if (recompute) this->norm(b.h, w.ffn_norm, b.m, b.r);
   const Halves<T> ffn(b.gate_up);  // becomes its own gradient, and act the activation again
-  if (this->own_products()) {
+  if (fuses()) {
     if (recompute) activate(layer, act, true);
     launch(this->stream_, kernels::GateUpBackwardArgs<T>{.dy = d,
                                                          .down = w.down,
@@ -184,7 +184,7 @@ void FlashPlan<T>::weight_gradients(int layer) {
                                                             {this->d_, act_, g.down},
                                                             {d_qkv_, this->n(layer), g.qkv},
                                                             {d_h_, b.o, g.o}};
-  if (this->own_products())
+  if (own_product(g.gate_up.size() * this->rows()))
     launch(this->stream_,
            kernels::GemmGroupArgs<T>{.parts = {parts[0], parts[1], parts[2], parts[3]}});
   else

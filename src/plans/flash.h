@@ -23,16 +23,16 @@ class FlashPlan final : public Plan<T> {
   // Of a block's matrices, once all they are made from is there: in one launch where products are
   // own.
   void weight_gradients(int layer);
-  // Where cria's products are as fast as the library's, all are its own, and gate, up and their
-  // activation are one kernel.
-  bool own_products() const override {
-    return sizeof(T) == 2 && this->stream_.device().backend == Backend::cuda;
-  }
+  // Whether cria's own tensor-core kernels are used, for what a product and its neighbours can do
+  // at once.
+  bool fuses() const { return sizeof(T) == 2 && this->stream_.device().backend == Backend::cuda; }
   // Whether q and k are turned in the kernel that makes them, and their gradients turned back in
   // theirs.
-  bool fuses_rope() const {
-    return own_products() && kernels::can_fuse_rope(this->config().head_dim);
-  }
+  bool fuses_rope() const { return fuses() && kernels::can_fuse_rope(this->config().head_dim); }
+  // Cria's plain products begin under the end of the kernel before them, which is what counts for
+  // small ones. Large ones are limited by power, and the library's need less of it.
+  static constexpr int64_t kLargeProduct = int64_t{1} << 33;
+  bool own_product(int64_t terms) const override { return fuses() && terms < kLargeProduct; }
   // act = silu(gate) up, from m. Fused, gate and up go to memory only if they are kept.
   void activate(int layer, Tensor<T> act, bool keep);
   bool keeps_norms() const override { return !this->setup_.recompute; }

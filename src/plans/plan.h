@@ -126,8 +126,8 @@ class Plan {
   void made(int layer, const char* what, Tensor<const T> t);
   void made(const std::string& name, Tensor<const T> t);
 
-  // Whether products are cria's own (kernels/gemm.h) or the library's.
-  virtual bool own_products() const { return false; }
+  // Whether a product of `terms` multiply-adds is cria's own (kernels/gemm.h) or the library's.
+  virtual bool own_product(int64_t) const { return false; }
 
   // Whether n(i) stays until the backward pass; else they share memory, but for the last.
   virtual bool keeps_norms() const { return true; }
