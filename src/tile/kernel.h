@@ -35,7 +35,6 @@ struct Traits {
   int threads = 256;      // that compute: a producer warpgroup comes on top
   int min_blocks = 1;     // resident programs per multiprocessor the registers must allow
   Lowering lowering = Lowering::kAmpere;
-  bool producer = false;  // kHopper: a warpgroup of its own issues the fetches
   int groups = 1;         // kHopper: groups of `threads`, each taking every groups-th tile of for_tiles
   bool persistent = false;   // grid(args).x tiles are spread over at most one wave of programs
   bool cooperative = false;  // uses grid_sync: all programs must be resident at once
