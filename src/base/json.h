@@ -6,10 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace cria {
+#include "base/json_fwd.h"
 
-using Json = nlohmann::ordered_json;  // keeps the order of keys; looks them up one by one
-using JsonMap = nlohmann::json;       // for objects of many thousand keys
+namespace cria {
 
 std::string read_text(const std::filesystem::path& path);
 

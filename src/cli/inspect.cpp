@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/problem_options.h"
 #include "lab/bench.h"

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/format.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"

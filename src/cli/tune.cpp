@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/problem_options.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/json.h"
 #include "base/table.h"
 
 namespace cria {

@@ -1,6 +1,7 @@
 #include "lab/inspect.h"
 
 #include "base/format.h"
+#include "base/json.h"
 #include "base/table.h"
 
 namespace cria {

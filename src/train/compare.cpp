@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/json.h"
 #include "base/quantile.h"
 #include "base/table.h"
 #include "runtime/event.h"

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "base/json.h"
 #include "lab/bench.h"
 #include "lab/tune.h"
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/json.h"
 #include "model/config.h"
 #include "model/safetensors.h"
 #include "runtime/on_device.h"
