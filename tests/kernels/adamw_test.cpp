@@ -70,23 +70,30 @@ void check(Case& t, int n, int decayed, Gradient from, bool copied, const Hyper&
 const Sizes<2> kSizes = {
     .small = {{0, 0}, {1, 0}, {1, 1}, {1023, 7}, {1024, 1024}, {1025, 1000}, {4099, 2050}},
     .large = {{100003, 70001}}};
-const bool typed = kernel_test<2>("AdamW", kSizes, [](auto& t, int n, int decayed) {
-  check(t, n, decayed, Gradient::kTyped, true, {});
-});
-const bool summed = kernel_test<2>("AdamWSummed", kSizes, [](auto& t, int n, int decayed) {
-  check(t, n, decayed, Gradient::kSummed, true, {});
-});
+const bool typed = kernel_test<2>(
+    "AdamW", kSizes,
+    [](auto& t, int n, int decayed) { check(t, n, decayed, Gradient::kTyped, true, {}); },
+    kTrainingTypes);
+const bool summed = kernel_test<2>(
+    "AdamWSummed", kSizes,
+    [](auto& t, int n, int decayed) { check(t, n, decayed, Gradient::kSummed, true, {}); },
+    kTrainingTypes);
 const bool without_copy = kernel_test<2>(
     "AdamWWithoutCopy", {.small = {{1500, 300}}},
-    [](auto& t, int n, int decayed) { check(t, n, decayed, Gradient::kTyped, false, {}); });
-const bool first_step =
-    kernel_test<2>("AdamWFirstStep", {.small = {{1500, 300}}}, [](auto& t, int n, int decayed) {
+    [](auto& t, int n, int decayed) { check(t, n, decayed, Gradient::kTyped, false, {}); },
+    kTrainingTypes);
+const bool first_step = kernel_test<2>(
+    "AdamWFirstStep", {.small = {{1500, 300}}},
+    [](auto& t, int n, int decayed) {
       check(t, n, decayed, Gradient::kTyped, true, {.max_norm = 0, .step = 1});
-    });
-const bool unclipped =
-    kernel_test<2>("AdamWBelowMaxNorm", {.small = {{1500, 300}}}, [](auto& t, int n, int decayed) {
+    },
+    kTrainingTypes);
+const bool unclipped = kernel_test<2>(
+    "AdamWBelowMaxNorm", {.small = {{1500, 300}}},
+    [](auto& t, int n, int decayed) {
       check(t, n, decayed, Gradient::kTyped, true, {.max_norm = 1e6});
-    });
+    },
+    kTrainingTypes);
 
 template <class Case>
 void check_accumulate(Case& t, int n, bool first) {
@@ -96,11 +103,12 @@ void check_accumulate(Case& t, int n, bool first) {
   sum.tolerance = {.norm = 8};
   t.run(AccumulateArgs<ElementOf<Case>>{.x = x, .sum = sum, .first = first});
 }
-const bool accumulate =
-    kernel_test<1>("Accumulate", {.small = each({0, 1, 2047, 2048, 2049}), .large = each({100003})},
-                   [](auto& t, int n) { check_accumulate(t, n, false); });
-const bool accumulate_first = kernel_test<1>("AccumulateFirst", {.small = each({0, 1, 2049})},
-                                             [](auto& t, int n) { check_accumulate(t, n, true); });
+const bool accumulate = kernel_test<1>(
+    "Accumulate", {.small = each({0, 1, 2047, 2048, 2049}), .large = each({100003})},
+    [](auto& t, int n) { check_accumulate(t, n, false); }, kTrainingTypes);
+const bool accumulate_first = kernel_test<1>(
+    "AccumulateFirst", {.small = each({0, 1, 2049})},
+    [](auto& t, int n) { check_accumulate(t, n, true); }, kTrainingTypes);
 
 }  // namespace
 }  // namespace cria::test

@@ -241,23 +241,25 @@ void check_backward(auto& t, const Problem& p) {
   check_backward(t, p, [](auto&, auto&) {});
 }
 
-const bool causal = kernel_test<3>("AttentionBackwardCausal",
-                                   {.small = {{1, 1, 1},
-                                              {1, 1, 64},
-                                              {0, 0, 64},
-                                              {63, 63, 64},
-                                              {64, 64, 64},
-                                              {68, 68, 128},
-                                              {5, 70, 64},
-                                              {4, 132, 64},
-                                              {33, 33, 33},
-                                              {20, 20, 80},
-                                              {17, 40, 192},
-                                              {36, 36, 256}},
-                                    .large = {{200, 200, 64}, {260, 260, 64}, {132, 260, 128}}},
-                                   [](auto& t, int queries, int keys, int head_dim) {
-                                     check_backward(t, {2, 1, queries, keys, head_dim, true});
-                                   });
+const bool causal = kernel_test<3>(
+    "AttentionBackwardCausal",
+    {.small = {{1, 1, 1},
+               {1, 1, 64},
+               {0, 0, 64},
+               {63, 63, 64},
+               {64, 64, 64},
+               {68, 68, 128},
+               {5, 70, 64},
+               {4, 132, 64},
+               {33, 33, 33},
+               {20, 20, 80},
+               {17, 40, 192},
+               {36, 36, 256}},
+     .large = {{200, 200, 64}, {260, 260, 64}, {132, 260, 128}}},
+    [](auto& t, int queries, int keys, int head_dim) {
+      check_backward(t, {2, 1, queries, keys, head_dim, true});
+    },
+    kTrainingTypes);
 
 const bool full = kernel_test<3>(
     "AttentionBackwardFull",
@@ -265,13 +267,15 @@ const bool full = kernel_test<3>(
      .large = {{140, 200, 64}, {136, 72, 128}}},
     [](auto& t, int queries, int keys, int head_dim) {
       check_backward(t, {2, 1, queries, keys, head_dim, false});
-    });
+    },
+    kTrainingTypes);
 
-const bool grouped = kernel_test<3>("AttentionBackwardGrouped",
-                                    {.small = {{4, 1, 64}, {6, 3, 64}, {4, 4, 32}, {8, 2, 128}}},
-                                    [](auto& t, int heads, int kv_heads, int head_dim) {
-                                      check_backward(t, {heads, kv_heads, 40, 40, head_dim, true});
-                                    });
+const bool grouped = kernel_test<3>(
+    "AttentionBackwardGrouped", {.small = {{4, 1, 64}, {6, 3, 64}, {4, 4, 32}, {8, 2, 128}}},
+    [](auto& t, int heads, int kv_heads, int head_dim) {
+      check_backward(t, {heads, kv_heads, 40, 40, head_dim, true});
+    },
+    kTrainingTypes);
 
 const bool turned = kernel_test<3>(
     "AttentionBackwardTurned",
@@ -279,7 +283,8 @@ const bool turned = kernel_test<3>(
      .large = {{200, 260, 64}, {132, 132, 128}}},
     [](auto& t, int queries, int keys, int head_dim) {
       check_backward(t, {4, 2, queries, keys, head_dim, true, DotPrecision::kFp32, true});
-    });
+    },
+    kTrainingTypes);
 
 // Heads that fill no config's width are refused rather than turned wrongly.
 TEST(AttentionBackwardTurned, FitsOnlyWholeHeads) {
@@ -298,14 +303,15 @@ TEST(AttentionBackwardTurned, FitsOnlyWholeHeads) {
 }
 
 // Scores so far below zero that a key past the end, with score zero, would weigh infinitely much.
-const bool low_scores =
-    kernel_test<2>("AttentionBackwardLowScores", {.small = {{68, 40}, {40, 100}}},
-                   [](auto& t, int queries, int keys) {
-                     check_backward(t, {1, 1, queries, keys, 64, false}, [&](auto& q, auto& k) {
-                       for (int i = 0; i < queries; ++i) q.set(i, 0, 32);
-                       for (int j = 0; j < keys; ++j) k.set(j, 0, -64);
-                     });
-                   });
+const bool low_scores = kernel_test<2>(
+    "AttentionBackwardLowScores", {.small = {{68, 40}, {40, 100}}},
+    [](auto& t, int queries, int keys) {
+      check_backward(t, {1, 1, queries, keys, 64, false}, [&](auto& q, auto& k) {
+        for (int i = 0; i < queries; ++i) q.set(i, 0, 32);
+        for (int j = 0; j < keys; ++j) k.set(j, 0, -64);
+      });
+    },
+    kTrainingTypes);
 
 const bool tf32 =
     kernel_test<3>("AttentionBackwardTf32", {.small = {{65, 65, 64}, {40, 70, 128}, {36, 36, 256}}},
@@ -361,7 +367,8 @@ const bool packed = kernel_test<2>(
         const double norm = std::max({g.dq_norm, g.dk_norm, g.dv_norm});
         dqkv.tolerance = tolerance_of<T>(p, in, norm, p.group() * tokens);
       });
-    });
+    },
+    kTrainingTypes);
 
 }  // namespace
 }  // namespace cria::test

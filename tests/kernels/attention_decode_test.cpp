@@ -58,27 +58,30 @@ void check(Case& t, int batch, int heads, int kv_heads, int head_dim, int length
     t.run(args);
 }
 
-const bool decode =
-    kernel_test<6>("AttentionDecode",
-                   {.small = {{1, 1, 1, 1, 1, 1},
-                              {1, 2, 2, 64, 31, 4},
-                              {2, 4, 1, 40, 33, 1},
-                              {1, 4, 2, 64, 129, 2},
-                              {1, 5, 1, 80, 17, 1},
-                              {1, 8, 1, 128, 70, 2},
-                              {1, 18, 1, 64, 100, 2},
-                              {1, 2, 1, 256, 9, 1},
-                              {2, 2, 1, 256, 193, 3},
-                              {1, 1, 1, 130, 34, 1},
-                              {1, 2, 1, 64, 640, 10}},
-                    .large = {{2, 12, 4, 64, 1000, 1}, {1, 32, 4, 64, 2000, 30}}},
-                   [](auto& t, int batch, int heads, int kv_heads, int head_dim, int length,
-                      int parts) { check(t, batch, heads, kv_heads, head_dim, length, parts, 1); });
+const bool decode = kernel_test<6>(
+    "AttentionDecode",
+    {.small = {{1, 1, 1, 1, 1, 1},
+               {1, 2, 2, 64, 31, 4},
+               {2, 4, 1, 40, 33, 1},
+               {1, 4, 2, 64, 129, 2},
+               {1, 5, 1, 80, 17, 1},
+               {1, 8, 1, 128, 70, 2},
+               {1, 18, 1, 64, 100, 2},
+               {1, 2, 1, 256, 9, 1},
+               {2, 2, 1, 256, 193, 3},
+               {1, 1, 1, 130, 34, 1},
+               {1, 2, 1, 64, 640, 10}},
+     .large = {{2, 12, 4, 64, 1000, 1}, {1, 32, 4, 64, 2000, 30}}},
+    [](auto& t, int batch, int heads, int kv_heads, int head_dim, int length, int parts) {
+      check(t, batch, heads, kv_heads, head_dim, length, parts, 1);
+    },
+    kTrainingTypes);
 const bool steep = kernel_test<6>(
     "AttentionDecodeLargeScores", {.small = {{1, 4, 1, 64, 100, 1}, {1, 4, 1, 64, 200, 3}}},
     [](auto& t, int batch, int heads, int kv_heads, int head_dim, int length, int parts) {
       check(t, batch, heads, kv_heads, head_dim, length, parts, 4);
-    });
+    },
+    kTrainingTypes);
 
 TEST(AttentionDecode, PartsCoverTheKeysAndNoneIsEmpty) {
   std::vector<float> some(1);

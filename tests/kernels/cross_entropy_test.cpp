@@ -52,27 +52,27 @@ void check(Case& t, int rows, int cols, double spread, bool gradient) {
                                           .gradient = gradient});
 }
 
-const bool trained =
-    kernel_test<2>("CrossEntropy",
-                   {.small = {{0, 5},
-                              {1, 1},
-                              {3, 2},
-                              {5, 65},
-                              {3, 2047},
-                              {3, 2048},
-                              {2, 2049},
-                              {2, 8191},
-                              {2, 8192},
-                              {2, 8193}},
-                    .large = {{2, 16385}, {3, 32000}, {1, 32768}, {2, 32771}, {40, 1000}}},
-                   [](auto& t, int rows, int cols) { check(t, rows, cols, 1, true); });
-const bool evaluated =
-    kernel_test<2>("CrossEntropyLossOnly", {.small = {{3, 100}, {2, 8200}}, .large = {{2, 40000}}},
-                   [](auto& t, int rows, int cols) { check(t, rows, cols, 1, false); });
+const bool trained = kernel_test<2>(
+    "CrossEntropy",
+    {.small = {{0, 5},
+               {1, 1},
+               {3, 2},
+               {5, 65},
+               {3, 2047},
+               {3, 2048},
+               {2, 2049},
+               {2, 8191},
+               {2, 8192},
+               {2, 8193}},
+     .large = {{2, 16385}, {3, 32000}, {1, 32768}, {2, 32771}, {40, 1000}}},
+    [](auto& t, int rows, int cols) { check(t, rows, cols, 1, true); }, kTrainingTypes);
+const bool evaluated = kernel_test<2>(
+    "CrossEntropyLossOnly", {.small = {{3, 100}, {2, 8200}}, .large = {{2, 40000}}},
+    [](auto& t, int rows, int cols) { check(t, rows, cols, 1, false); }, kTrainingTypes);
 // Exponentials of these would overflow without the maximum taken off.
-const bool large_inputs =
-    kernel_test<2>("CrossEntropyLargeInputs", {.small = {{5, 300}, {2, 9000}}},
-                   [](auto& t, int rows, int cols) { check(t, rows, cols, 100, true); });
+const bool large_inputs = kernel_test<2>(
+    "CrossEntropyLargeInputs", {.small = {{5, 300}, {2, 9000}}},
+    [](auto& t, int rows, int cols) { check(t, rows, cols, 100, true); }, kTrainingTypes);
 
 TEST(CrossEntropy, ReferenceIsTheDerivative) {
   const std::vector<double> x = {0.5, -1, 2, 0.1, 0};

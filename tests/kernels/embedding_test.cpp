@@ -72,24 +72,32 @@ const Sizes<3> kRepeated = {
 const Sizes<3> kDistinct = {
     .small = {{0, 5, 8}, {3, 5, 0}, {1, 1, 31}, {4, 9, 1024}, {6, 6, 2048}}};
 
-const bool forward =
-    kernel_test<3>("EmbeddingForward", kRepeated, [](auto& t, int rows, int vocabulary, int cols) {
+const bool forward = kernel_test<3>(
+    "EmbeddingForward", kRepeated,
+    [](auto& t, int rows, int vocabulary, int cols) {
       t.cost_is_a_bound();
       check_forward(t, some_tokens(rows, vocabulary), vocabulary, cols);
-    });
+    },
+    kTrainingTypes);
 const bool forward_distinct = kernel_test<3>(
-    "EmbeddingForwardDistinct", kDistinct, [](auto& t, int rows, int vocabulary, int cols) {
+    "EmbeddingForwardDistinct", kDistinct,
+    [](auto& t, int rows, int vocabulary, int cols) {
       check_forward(t, distinct_tokens(rows, vocabulary), vocabulary, cols);
-    });
-const bool backward =
-    kernel_test<3>("EmbeddingBackward", kRepeated, [](auto& t, int rows, int vocabulary, int cols) {
+    },
+    kTrainingTypes);
+const bool backward = kernel_test<3>(
+    "EmbeddingBackward", kRepeated,
+    [](auto& t, int rows, int vocabulary, int cols) {
       t.cost_is_a_bound();
       check_backward(t, some_tokens(rows, vocabulary), vocabulary, cols);
-    });
+    },
+    kTrainingTypes);
 const bool backward_distinct = kernel_test<3>(
-    "EmbeddingBackwardDistinct", kDistinct, [](auto& t, int rows, int vocabulary, int cols) {
+    "EmbeddingBackwardDistinct", kDistinct,
+    [](auto& t, int rows, int vocabulary, int cols) {
       check_backward(t, distinct_tokens(rows, vocabulary), vocabulary, cols);
-    });
+    },
+    kTrainingTypes);
 
 // The order of additions is the same in every configuration, so the choice, which depends on the
 // number of cores, does not show in the result.

@@ -77,15 +77,15 @@ const Sizes<3> kSizes = {.small = {{1, 1, 1},
                                    {40, 264, 8}},
                          .large = {{300, 264, 200}, {257, 520, 72}}};
 
-const bool apart = kernel_test<3>("GateUpBackward", kSizes, [](auto& t, int m, int f, int d) {
-  check(t, m, f, d, Memory::apart);
-});
-const bool in_place =
-    kernel_test<3>("GateUpBackwardInPlace", kSizes,
-                   [](auto& t, int m, int f, int d) { check(t, m, f, d, Memory::in_place); });
-const bool without_y =
-    kernel_test<3>("GateUpBackwardWithoutY", {.small = {{65, 72, 40}}},
-                   [](auto& t, int m, int f, int d) { check(t, m, f, d, Memory::without_y); });
+const bool apart = kernel_test<3>(
+    "GateUpBackward", kSizes,
+    [](auto& t, int m, int f, int d) { check(t, m, f, d, Memory::apart); }, kTrainingTypes);
+const bool in_place = kernel_test<3>(
+    "GateUpBackwardInPlace", kSizes,
+    [](auto& t, int m, int f, int d) { check(t, m, f, d, Memory::in_place); }, kTrainingTypes);
+const bool without_y = kernel_test<3>(
+    "GateUpBackwardWithoutY", {.small = {{65, 72, 40}}},
+    [](auto& t, int m, int f, int d) { check(t, m, f, d, Memory::without_y); }, kTrainingTypes);
 const bool tf32 = kernel_test<3>(
     "GateUpBackwardTf32", {.small = {{65, 70, 40}, {128, 72, 136}}},
     [](auto& t, int m, int f, int d) { check(t, m, f, d, Memory::apart, DotPrecision::kTf32); },

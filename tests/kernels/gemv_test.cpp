@@ -30,25 +30,27 @@ void check(Case& t, int m, int n, int k, bool residual) {
   t.run(args);
 }
 
-const bool plain = kernel_test<3>("Gemv",
-                                  {.small = {{0, 3, 4},
-                                             {1, 0, 4},
-                                             {1, 1, 1},
-                                             {1, 3, 127},
-                                             {1, 8, 128},
-                                             {1, 9, 129},
-                                             {2, 17, 257},
-                                             {3, 5, 64},
-                                             {5, 12, 512},
-                                             {8, 9, 300}},
-                                   .large = {{1, 300, 2048}, {8, 100, 1000}}},
-                                  [](auto& t, int m, int n, int k) { check(t, m, n, k, false); });
-const bool with_residual =
-    kernel_test<3>("GemvResidual", {.small = {{1, 9, 130}, {3, 8, 64}}, .large = {{7, 50, 700}}},
-                   [](auto& t, int m, int n, int k) { check(t, m, n, k, true); });
+const bool plain = kernel_test<3>(
+    "Gemv",
+    {.small = {{0, 3, 4},
+               {1, 0, 4},
+               {1, 1, 1},
+               {1, 3, 127},
+               {1, 8, 128},
+               {1, 9, 129},
+               {2, 17, 257},
+               {3, 5, 64},
+               {5, 12, 512},
+               {8, 9, 300}},
+     .large = {{1, 300, 2048}, {8, 100, 1000}}},
+    [](auto& t, int m, int n, int k) { check(t, m, n, k, false); }, kTrainingTypes);
+const bool with_residual = kernel_test<3>(
+    "GemvResidual", {.small = {{1, 9, 130}, {3, 8, 64}}, .large = {{7, 50, 700}}},
+    [](auto& t, int m, int n, int k) { check(t, m, n, k, true); }, kTrainingTypes);
 
-const bool in_place =
-    kernel_test<2>("GemvAddsToItself", {.small = {{17, 257}}}, [](auto& t, int n, int k) {
+const bool in_place = kernel_test<2>(
+    "GemvAddsToItself", {.small = {{17, 257}}},
+    [](auto& t, int n, int k) {
       auto &x = t.input("x", {1, k}), &w = t.input("w", {n, k}), &y = t.inout("y", {1, n});
       for (int j = 0; j < n; ++j) {
         y.want(0, j) = y(0, j);
@@ -56,7 +58,8 @@ const bool in_place =
       }
       y.tolerance = {.length = k + 1, .norm = double(k)};
       t.run(GemvArgs<ElementOf<decltype(t)>>{.x = x, .w = w, .y = y, .residual = y});
-    });
+    },
+    kTrainingTypes);
 
 TEST(Gemv, ManyRowsAreRefused) {
   float x[9] = {}, w[1] = {}, y[9] = {};

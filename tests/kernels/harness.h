@@ -156,6 +156,9 @@ std::vector<std::array<int, 2>> cross(std::initializer_list<int> rows,
 void register_test(const std::string& suite, const std::string& name, Target target,
                    std::source_location at, std::function<void()> body);
 
+// The types of kernels that only training and decoding use.
+inline const std::vector<DType> kTrainingTypes = {DType::f32, DType::bf16};
+
 // Registers the tests of one kernel: body(case, sizes...) for each type, target and size.
 template <int N, class Body>
 bool kernel_test(const char* name, Sizes<N> sizes, Body body,

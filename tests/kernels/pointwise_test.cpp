@@ -10,20 +10,26 @@ using namespace kernels;
 const Sizes<2> kSizes = {.small = {{0, 5}, {3, 0}, {1, 1}, {1, 2049}, {5, 1023}, {3, 4097}},
                          .large = {{60, 3001}}};
 
-const bool multiply = kernel_test<2>("Multiply", kSizes, [](auto& t, int rows, int cols) {
-  auto &x = t.input("x", {rows, cols}), &y = t.input("y", {rows, cols});
-  auto& z = t.output("z", {rows, cols});
-  for (int r = 0; r < rows; ++r)
-    for (int c = 0; c < cols; ++c) z.want(r, c) = x(r, c) * y(r, c);
-  t.run(MultiplyArgs<ElementOf<decltype(t)>>{.x = x, .y = y, .z = z});
-});
+const bool multiply = kernel_test<2>(
+    "Multiply", kSizes,
+    [](auto& t, int rows, int cols) {
+      auto &x = t.input("x", {rows, cols}), &y = t.input("y", {rows, cols});
+      auto& z = t.output("z", {rows, cols});
+      for (int r = 0; r < rows; ++r)
+        for (int c = 0; c < cols; ++c) z.want(r, c) = x(r, c) * y(r, c);
+      t.run(MultiplyArgs<ElementOf<decltype(t)>>{.x = x, .y = y, .z = z});
+    },
+    kTrainingTypes);
 
-const bool scale = kernel_test<2>("Scale", kSizes, [](auto& t, int rows, int cols) {
-  auto& x = t.inout("x", {rows, cols});
-  for (int r = 0; r < rows; ++r)
-    for (int c = 0; c < cols; ++c) x.want(r, c) = -0.3f * x(r, c);
-  t.run(ScaleArgs<ElementOf<decltype(t)>>{.x = x, .y = x, .factor = -0.3f});
-});
+const bool scale = kernel_test<2>(
+    "Scale", kSizes,
+    [](auto& t, int rows, int cols) {
+      auto& x = t.inout("x", {rows, cols});
+      for (int r = 0; r < rows; ++r)
+        for (int c = 0; c < cols; ++c) x.want(r, c) = -0.3f * x(r, c);
+      t.run(ScaleArgs<ElementOf<decltype(t)>>{.x = x, .y = x, .factor = -0.3f});
+    },
+    kTrainingTypes);
 
 // sizes: batch, rows, columns
 const bool causal_mask = kernel_test<3>(
@@ -36,7 +42,8 @@ const bool causal_mask = kernel_test<3>(
           for (int c = 0; c < cols; ++c)
             x.want(b, r, c) = c > r + cols - rows ? Args::lowest : x(b, r, c);
       t.run(Args{.x = x});
-    });
+    },
+    kTrainingTypes);
 
 // sizes: batch, rows, heads, columns; into rows and out of them
 template <class Case>
@@ -67,12 +74,12 @@ void check_heads(Case& t, int batch, int rows, int heads, int cols, bool out) {
 const Sizes<4> kHeads = {
     .small = {{1, 1, 1, 1}, {2, 3, 4, 8}, {1, 33, 2, 64}, {2, 17, 3, 129}, {1, 5, 2, 40}},
     .large = {{2, 300, 5, 64}}};
-const bool copy_heads_out =
-    kernel_test<4>("CopyHeadsOutOfRows", kHeads,
-                   [](auto& t, int b, int r, int h, int c) { check_heads(t, b, r, h, c, true); });
-const bool copy_heads_in =
-    kernel_test<4>("CopyHeadsIntoRows", kHeads,
-                   [](auto& t, int b, int r, int h, int c) { check_heads(t, b, r, h, c, false); });
+const bool copy_heads_out = kernel_test<4>(
+    "CopyHeadsOutOfRows", kHeads,
+    [](auto& t, int b, int r, int h, int c) { check_heads(t, b, r, h, c, true); }, kTrainingTypes);
+const bool copy_heads_in = kernel_test<4>(
+    "CopyHeadsIntoRows", kHeads,
+    [](auto& t, int b, int r, int h, int c) { check_heads(t, b, r, h, c, false); }, kTrainingTypes);
 
 }  // namespace
 }  // namespace cria::test
