@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
   add_launch_command(program);
   add_pace_command(program);
   add_decode_command(program);
+  add_growth_command(program);
   CLI11_PARSE(program, argc, argv);
   return 0;
 }

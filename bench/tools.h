@@ -14,4 +14,7 @@ void add_pace_command(CLI::App& program);
 // decode: tokens per second of a single stream, against reading memory.
 void add_decode_command(CLI::App& program);
 
+// growth: a training step's time and memory as batch, layers and sequence double.
+void add_growth_command(CLI::App& program);
+
 }  // namespace cria::claims
