@@ -2,6 +2,7 @@
 #define CRIA_TARGET_CPU 1
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tile/host_program.h"
@@ -71,6 +72,30 @@ TEST(CpuReduce, AllShapesAndCuts) {
   expect_reductions<64, 32>(64, 31);
   expect_reductions<8, 16>(8, 16);
   expect_reductions<16, 8, Bare<float, 32>>(15, 7);
+}
+
+// Pieces of long rows are reduced side by side, in the order of rows by themselves.
+TEST(CpuReduce, WhereRowsLieDoesNotShow) {
+  constexpr int kRows = 12, kCols = 1024, kLong = 3000;
+  with_program([](auto& p) {
+    const std::vector<float> pieces = random_values(kRows * kLong, 5);
+    std::vector<float> rows(kRows * kCols);
+    for (int r = 0; r < kRows; ++r)
+      std::copy_n(pieces.begin() + r * kLong, kCols, rows.begin() + r * kCols);
+    auto i = column(p.arange(shape<kRows>)), k = row(p.arange(shape<kCols>));
+    for (const int valid_rows : {12, 9, 3})
+      for (const int valid_cols : {1024, 1000, 64, 7}) {
+        const Mask inside = i < valid_rows && k < valid_cols;
+        const auto apart = p.load(pieces.data(), i * kLong + k, inside) * 3.f;
+        const auto together = p.load(rows.data(), i * kCols + k, inside) * 3.f;
+        auto sums = p.sum(apart, axis<1>), tops = p.max(apart, axis<1>);
+        auto want_sums = p.sum(together, axis<1>), want_tops = p.max(together, axis<1>);
+        for (int r = 0; r < kRows; ++r) {
+          ASSERT_EQ(sums.v[r], want_sums.v[r]) << r << " of " << valid_rows << ", " << valid_cols;
+          ASSERT_EQ(tops.v[r], want_tops.v[r]) << r << " of " << valid_rows << ", " << valid_cols;
+        }
+      }
+  });
 }
 
 TEST(CpuReduce, MaximumPassesOverNaNAndKeepsInfinity) {

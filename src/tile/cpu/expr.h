@@ -65,6 +65,7 @@ struct Load {
       return other;
   }
   CRIA_FN Extent extent() const { return {rows, cols, rows, cols}; }
+  CRIA_FN bool rows_apart() const { return L::rows > 1 && row_stride > L::cols; }
 };
 
 CRIA_FN int clip(int n, int most) { return n < 0 ? 0 : min_of(n, most); }
@@ -138,7 +139,21 @@ struct Map {
   CRIA_FN Extent extent() const {
     return std::apply([](const auto&... x) { return (x.extent() & ...); }, args);
   }
+  CRIA_FN bool rows_apart() const;
 };
+
+// Whether rows of the tile are pieces of longer rows in memory, as far as an expression knows.
+template <class X>
+CRIA_FN bool rows_apart(const X& x) {
+  if constexpr (requires { x.rows_apart(); })
+    return x.rows_apart();
+  else
+    return false;
+}
+template <class F, class L, class... Args>
+CRIA_FN bool Map<F, L, Args...>::rows_apart() const {
+  return std::apply([](const auto&... x) { return (tile::rows_apart(x) || ...); }, args);
+}
 
 // cond(r, c) ? x : other.
 template <class Cond, class X>

@@ -49,13 +49,14 @@ CRIA_FN float reduce_array(const float* x, int n, Op op) {
   return result;
 }
 
-// Adds row r of an expression to kPartials partial results; inner loops the compiler vectorises.
+// Adds row r of an expression, from a column on, to kPartials partial results; inner loops the
+// compiler vectorises.
 template <class Op, class X>
 CRIA_FN void accumulate_row(const X& x, const Extent& extent, int r, Op op,
-                            float (&partial)[kPartials]) {
+                            float (&partial)[kPartials], int from = 0) {
   each_run(extent, r, X::Layout::cols, [&](auto region, int begin, int end) {
     constexpr Region R = decltype(region)::value;
-    for (; begin + kPartials <= end; begin += kPartials) {
+    for (begin = begin < from ? from : begin; begin + kPartials <= end; begin += kPartials) {
 #pragma GCC ivdep
       for (int k = 0; k < kPartials; ++k)
         partial[k] = op(static_cast<float>(x.template at<R>(r, begin + k)), partial[k]);
@@ -64,6 +65,28 @@ CRIA_FN void accumulate_row(const X& x, const Extent& extent, int r, Op op,
     for (int k = 0; k < end - begin; ++k)
       partial[k] = op(static_cast<float>(x.template at<R>(r, begin + k)), partial[k]);
   });
+}
+
+// Rows r, r + 1, ... side by side, for pieces of long rows: what the rows share stays in the first
+// cache, and memory is read in as many streams instead of starting anew with each piece.
+template <int Rows, class Op, class X>
+CRIA_FN void reduce_side_by_side(const X& x, const Extent& extent, int r, Op op, float* out) {
+  alignas(64) float partial[Rows][kPartials];
+  for (auto& row : partial)
+    for (float& p : row) p = Op::identity;
+  const int whole = min_of(extent.in_cols, X::Layout::cols) / kPartials * kPartials;
+  for (int c = 0; c < whole; c += kPartials)
+#pragma GCC unroll 8
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC ivdep
+      for (int k = 0; k < kPartials; ++k)
+        partial[i][k] =
+            op(static_cast<float>(x.template at<Region::kInside>(r + i, c + k)), partial[i][k]);
+    }
+  for (int i = 0; i < Rows; ++i) {
+    accumulate_row(x, extent, r + i, op, partial[i], whole);
+    out[i] = reduce_array(partial[i], kPartials, op);
+  }
 }
 
 template <class X>
@@ -90,7 +113,14 @@ CRIA_FN auto reduce_rows(const X& x, Op op) {
   using L = typename X::Layout;
   Tile<float, typename L::Row> out;
   const Extent extent = x.extent();
-  for (int r = 0; r < L::rows; ++r) {
+  int r = 0;
+  if constexpr (L::rows >= 4 && L::cols >= 8 * kPartials) {
+    constexpr int together = min_of(L::rows, 8);
+    if (rows_apart(x))
+      for (; r + together <= min_of(extent.in_rows, L::rows); r += together)
+        reduce_side_by_side<together>(x, extent, r, op, out.v + r);
+  }
+  for (; r < L::rows; ++r) {
     if constexpr (is_float_array<X>) {
       out.v[r] = reduce_array(x.v + r * L::cols, L::cols, op);
     } else {
