@@ -88,22 +88,25 @@ class ThreadPool {
   std::atomic<bool> failed_{false};
 };
 
-// Hands out tasks in chunks small enough to even out cores of different speed.
+// Hands out tasks in chunks, each a share of those that are left: few at first, and so small in the
+// end that all workers finish together.
 template <class F>
 struct ThreadPool::TaskQueue {
   F& f;
   const int64_t tasks;
-  const int64_t chunk;
   alignas(64) std::atomic<int64_t> next{0};
 
-  static void work(void* context, int worker, int) {
+  static void work(void* context, int worker, int team) {
     auto& queue = *static_cast<TaskQueue*>(context);
     try {
       while (true) {
-        int64_t begin = queue.next.fetch_add(queue.chunk, std::memory_order_relaxed);
-        if (begin >= queue.tasks) return;
-        int64_t end = std::min(begin + queue.chunk, queue.tasks);
-        for (int64_t task = begin; task < end; ++task) queue.f(task, worker);
+        int64_t begin = queue.next.load(std::memory_order_relaxed), chunk;
+        do {
+          if (begin >= queue.tasks) return;
+          chunk = std::max<int64_t>(1, (queue.tasks - begin) / (4 * team));
+        } while (
+            !queue.next.compare_exchange_weak(begin, begin + chunk, std::memory_order_relaxed));
+        for (int64_t task = begin; task < begin + chunk; ++task) queue.f(task, worker);
       }
     } catch (...) {
       queue.next.store(queue.tasks, std::memory_order_relaxed);
@@ -116,8 +119,7 @@ template <class F>
 void ThreadPool::run(int64_t tasks, F&& f) {
   if (tasks <= 0) return;
   using Function = std::remove_reference_t<F>;
-  constexpr int64_t kChunksPerWorker = 16;
-  TaskQueue<Function> queue{f, tasks, std::max<int64_t>(1, tasks / (kChunksPerWorker * workers_))};
+  TaskQueue<Function> queue{f, tasks};
   int team = static_cast<int>(std::min<int64_t>(tasks, workers_));
   dispatch(team, false, TaskQueue<Function>::work, &queue);
 }
