@@ -138,23 +138,26 @@ void Trace::add(const AccessRecord& r) {
 
 void Trace::check(const AccessRecord& r, uint64_t address, int bytes) const {
   const bool write = is_write(r.kind);
-  const std::string what = name_of(r.kind);
-  auto stop = [&](const std::string& text) { complain(text, r.program, r.file, r.line); };
+  auto stop = [&](const char* fault, const std::string& text) {
+    complain(std::string(fault) + ": a " + name_of(r.kind) + text, r.program, r.file, r.line);
+  };
   if (r.operand < 0)
-    stop("out of bounds: a " + what + " touches no operand: pass the tensor in Args::operands");
+    stop("out of bounds", " touches no operand: pass the tensor in Args::operands");
   const TracedOperand& t = operands()[r.operand];
-  for (uint64_t a : {address, address + bytes - t.element_bytes}) {
+  auto check_inside = [&](uint64_t a) {
     if (!OperandTable::contains(t, a))
-      stop("out of bounds: a " + what + " of " + describe(r.operand, a) +
-           ": mask it, or correct its offsets");
-  }
+      stop("out of bounds", " of " + describe(r.operand, a) + ": mask it, or correct its offsets");
+  };
+  check_inside(address);
+  if (bytes > t.element_bytes) check_inside(address + bytes - t.element_bytes);
   if (write && !t.writable)
-    stop("write to a const operand: a " + what + " to " + describe(r.operand, address) +
-         ": declare it Tensor<T>, without const, if it is an output");
+    stop("write to a const operand",
+         " to " + describe(r.operand, address) +
+             ": declare it Tensor<T>, without const, if it is an output");
   if (!is_bulk(r.kind) && address % bytes != 0)
-    stop("misaligned: a " + what + " of " + std::to_string(bytes) + " bytes at " +
-         describe(r.operand, address) +
-         ": offsets of vector accesses must be multiples of the vector");
+    stop("misaligned", " of " + std::to_string(bytes) + " bytes at " +
+                           describe(r.operand, address) +
+                           ": offsets of vector accesses must be multiples of the vector");
 }
 
 std::string Trace::describe(int operand, uint64_t address) const {

@@ -2,7 +2,7 @@
 // checks that what a lazy load or fetch refers to has not changed by the time it is used.
 #pragma once
 
-#include <cstring>
+#include <bit>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -45,7 +45,8 @@ struct Watched {
   Element at(int r, int c) const {
     const Element now = node.template at<R>(r, c);
     const size_t place = (Layout::rows == 1 ? 0 : r * Layout::cols) + (Layout::cols == 1 ? 0 : c);
-    if (std::memcmp(&now, &(*before)[place], sizeof(now)) != 0) {
+    if (std::bit_cast<uint32_t>(now) !=
+        std::bit_cast<uint32_t>((*before)[place])) {  // NaN is itself
       const Trace& t = recording->trace;
       const auto address = reinterpret_cast<uint64_t>(node.address(r, c));
       t.complain(
