@@ -156,6 +156,12 @@ std::vector<std::array<int, 2>> cross(std::initializer_list<int> rows,
 void register_test(const std::string& suite, const std::string& name, Target target,
                    std::source_location at, std::function<void()> body);
 
+constexpr bool is_built(DType dtype) {
+  for (const DType built : {CRIA_BUILT_DTYPES})
+    if (built == dtype) return true;
+  return false;
+}
+
 // The types of kernels that only training and decoding use.
 inline const std::vector<DType> kTrainingTypes = {DType::f32, DType::bf16};
 
@@ -169,7 +175,7 @@ bool kernel_test(const char* name, Sizes<N> sizes, Body body,
     if (problems.empty()) return;
     register_test(name, std::string(label) + "_" + name_of(dtype), target, at, [=] {
       with_dtype(dtype, [&]<class T>(T) {
-        if constexpr (!std::is_same_v<T, int32_t>) {
+        if constexpr (is_built(dtype_of<T>)) {
           for (const auto& size : problems) {
             std::string problem;
             for (const int n : size) problem += (problem.empty() ? "" : " x ") + std::to_string(n);
@@ -184,6 +190,7 @@ bool kernel_test(const char* name, Sizes<N> sizes, Body body,
   Problems all = sizes.small;
   all.insert(all.end(), sizes.large.begin(), sizes.large.end());
   for (const DType dtype : dtypes) {
+    if (!is_built(dtype)) continue;
     add(dtype, Target::cpu, "Cpu", all);
     add(dtype, Target::trace, "Trace", sizes.small);
     add(dtype, Target::cuda, "GpuSmall", sizes.small);
