@@ -17,55 +17,106 @@ double median(const std::vector<double>& values) {
   return values.empty() ? 0 : quantile(values, 0.5);
 }
 
-PlanFigures run_plan(const CompareOptions& options, const std::string& plan,
-                     const BatchSource& batches, const CompareProgress& progress) {
-  TrainerOptions how = options.trainer;
-  how.plan = plan;
-  auto trainer = make_trainer(how);
-  trainer->initialise(options.seed);
-  PlanFigures out{.plan = plan};
-  std::vector<double> steps, forward, backward, optimizer;
-  const size_t rows = size_t(how.batch) * how.seq;
-  std::vector<int32_t> tokens(rows * how.accumulate), targets(tokens.size());
-  std::vector<HostBatch> micro(how.accumulate);
-  Event start(how.device), end(how.device);
-  for (int step = 0; step <= options.steps + 1; ++step) {
-    for (int i = 0; i < how.accumulate; ++i) {
-      const auto t = std::span(tokens).subspan(i * rows, rows);
-      const auto y = std::span(targets).subspan(i * rows, rows);
-      batches(int64_t{step} * how.accumulate + i, t, y);
-      micro[i] = {t, y};
-    }
-    progress(plan, step, options.steps + 2);
-    if (step == 0) {
-      out.record = trainer->record_step(micro, options.learning_rate, Recorder::Mode::count);
-      out.losses.push_back(trainer->loss());
-      continue;
-    }
-    start.record(trainer->stream());
-    trainer->step(micro, options.learning_rate);
-    end.record(trainer->stream());
-    out.losses.push_back(trainer->loss());
-    if (options.stop && *options.stop) break;
-    if (step == 1) continue;  // captures the graph
-    steps.push_back(elapsed_us(start, end) * 1e-3);
-    const StepTimes times = trainer->times();
-    forward.push_back(times.forward_ms);
-    backward.push_back(times.backward_ms);
-    optimizer.push_back(times.optimizer_ms);
+// Steps put into the stream before the host waits for them: as in training, the queue is not empty
+// when a step begins.
+constexpr int kStepsInFlight = 10;
+
+// One plan in training.
+class PlanRun {
+ public:
+  PlanRun(const CompareOptions& options, const std::string& plan, const BatchSource& batches,
+          const CompareProgress& progress)
+      : options_(options),
+        how_(with_plan(options.trainer, plan)),
+        batches_(batches),
+        progress_(progress),
+        trainer_(make_trainer(how_)),
+        tokens_(rows() * how_.accumulate),
+        targets_(tokens_.size()),
+        micro_(how_.accumulate),
+        out_{.plan = plan} {
+    trainer_->initialise(options.seed);
+    for (int i = 0; i <= kStepsInFlight; ++i) marks_.emplace_back(how_.device);
   }
-  out.step_ms = median(steps);
-  if (!steps.empty()) out.spread = (quantile(steps, 0.75) - quantile(steps, 0.25)) / out.step_ms;
-  out.times = {median(forward), median(backward), median(optimizer)};
-  if (out.step_ms > 0) {
-    out.samples_per_s = 1e3 * how.batch * how.accumulate / out.step_ms;
-    out.tokens_per_s = out.samples_per_s * how.seq;
+
+  PlanFigures run() {
+    next_batch();
+    out_.record = trainer_->record_step(micro_, options_.learning_rate, Recorder::Mode::count);
+    out_.losses.push_back(trainer_->loss());
+    for (const bool timed : {false, true}) {  // each captures its graph
+      next_batch();
+      trainer_->step(micro_, options_.learning_rate, timed);
+      out_.losses.push_back(trainer_->loss());
+    }
+    while (ssize(steps_) < options_.steps && !stopped()) run_some();
+    summarise();
+    if (options_.time_launches)
+      out_.record = trainer_->record_step(micro_, options_.learning_rate, Recorder::Mode::time);
+    return out_;
   }
-  out.memory = trainer->memory();
-  if (options.time_launches)
-    out.record = trainer->record_step(micro, options.learning_rate, Recorder::Mode::time);
-  return out;
-}
+
+ private:
+  static TrainerOptions with_plan(TrainerOptions how, const std::string& plan) {
+    how.plan = plan;
+    return how;
+  }
+  size_t rows() const { return size_t(how_.batch) * how_.seq; }
+  bool stopped() const { return options_.stop && *options_.stop; }
+
+  void next_batch() {
+    const int64_t step = trainer_->steps();
+    for (int i = 0; i < how_.accumulate; ++i) {
+      const auto t = std::span(tokens_).subspan(i * rows(), rows());
+      const auto y = std::span(targets_).subspan(i * rows(), rows());
+      batches_(step * how_.accumulate + i, t, y);
+      micro_[i] = {t, y};
+    }
+    progress_(how_.plan, static_cast<int>(step), options_.steps + kWarmUp);
+  }
+
+  void run_some() {
+    const int count =
+        std::min<int>(kStepsInFlight, options_.steps - static_cast<int>(ssize(steps_)));
+    int done = 0;
+    marks_[0].record(trainer_->stream());
+    while (done < count && !stopped()) {
+      next_batch();
+      trainer_->step(micro_, options_.learning_rate, done == count - 1);
+      marks_[++done].record(trainer_->stream());
+    }
+    out_.losses.push_back(trainer_->loss());
+    for (int i = 0; i < done; ++i) steps_.push_back(elapsed_us(marks_[i], marks_[i + 1]) * 1e-3);
+    const StepTimes times = trainer_->times();
+    forward_.push_back(times.forward_ms);
+    backward_.push_back(times.backward_ms);
+    optimizer_.push_back(times.optimizer_ms);
+  }
+
+  void summarise() {
+    out_.step_ms = median(steps_);
+    if (!steps_.empty())
+      out_.spread = (quantile(steps_, 0.75) - quantile(steps_, 0.25)) / out_.step_ms;
+    out_.times = {median(forward_), median(backward_), median(optimizer_)};
+    if (out_.step_ms > 0) {
+      out_.samples_per_s = 1e3 * how_.batch * how_.accumulate / out_.step_ms;
+      out_.tokens_per_s = out_.samples_per_s * how_.seq;
+    }
+    out_.memory = trainer_->memory();
+  }
+
+  static constexpr int kWarmUp = 3;  // steps before those that are timed
+
+  const CompareOptions& options_;
+  const TrainerOptions how_;
+  const BatchSource& batches_;
+  const CompareProgress& progress_;
+  std::unique_ptr<Trainer> trainer_;
+  std::vector<int32_t> tokens_, targets_;
+  std::vector<HostBatch> micro_;
+  std::vector<Event> marks_;
+  std::vector<double> steps_, forward_, backward_, optimizer_;
+  PlanFigures out_;
+};
 
 }  // namespace
 
@@ -74,7 +125,7 @@ std::vector<PlanFigures> compare_plans(const CompareOptions& options, const Batc
   std::vector<PlanFigures> out;
   for (const std::string& plan : options.plans) {
     if (options.stop && *options.stop) break;
-    out.push_back(run_plan(options, plan, batches, progress));
+    out.push_back(PlanRun(options, plan, batches, progress).run());
     if (out.back().step_ms > 0) out.back().speedup = out.front().step_ms / out.back().step_ms;
   }
   return out;

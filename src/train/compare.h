@@ -14,7 +14,7 @@ namespace cria {
 struct CompareOptions {
   TrainerOptions trainer;          // the plan is filled in
   std::vector<std::string> plans;  // in the order of the table; the first is the yardstick
-  int steps = 10;                  // timed; one more before them is not
+  int steps = 10;                  // timed; some before them are not
   float learning_rate = 3e-4f;
   uint64_t seed = 0;
   bool time_launches = false;  // time each launch of one more step, for to_kernel_table
@@ -23,7 +23,7 @@ struct CompareOptions {
 
 struct PlanFigures {
   std::string plan;
-  std::vector<double> losses = {};  // of every step, before its update
+  std::vector<double> losses = {};  // of the steps that were waited for, before their updates
   double step_ms = 0;               // median
   double spread = 0;                // (slowest - fastest) / median of the middle half of steps
   StepTimes times = {};             // medians

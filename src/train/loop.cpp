@@ -44,7 +44,8 @@ class Run {
 
  private:
   int rows() const { return options_.trainer.batch * options_.trainer.seq; }
-  bool due(int64_t every) const { return every > 0 && trainer_->steps() % every == 0; }
+  bool due(int64_t every, int64_t steps) const { return every > 0 && steps % every == 0; }
+  bool due(int64_t every) const { return due(every, trainer_->steps()); }
 
   void begin() {
     trainer_->initialise(options_.seed);
@@ -74,7 +75,7 @@ class Run {
       batches.push_back({tokens, targets});
     }
     rate_ = options_.schedule.rate(number);
-    trainer_->step(batches, rate_);
+    trainer_->step(batches, rate_, due(options_.report_every, number + 1));
     if (due(options_.report_every) || due(options_.save_every)) report();
     if (due(options_.validate_every)) validate();
     if (due(options_.sample_every)) sample();

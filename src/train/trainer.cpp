@@ -49,7 +49,7 @@ class TrainerOf final : public Trainer {
  public:
   explicit TrainerOf(const TrainerOptions& options);
 
-  void step(std::span<const HostBatch> batches, float learning_rate) override;
+  void step(std::span<const HostBatch> batches, float learning_rate, bool timed) override;
   double loss() override;
   double gradient_norm() override;
   StepTimes times() override;
@@ -72,6 +72,9 @@ class TrainerOf final : public Trainer {
   void run_optimizer();
   void sum_losses();
   void replay(std::optional<Graph>& graph, const std::function<void()>& launches);
+  void mark(Event& phase) {
+    if (timed_) phase.record_time(stream_);
+  }
 
   Buffer weights_, m_, v_;  // f32
   Buffer copy_;             // weights as T, where that is not f32
@@ -84,7 +87,12 @@ class TrainerOf final : public Trainer {
   std::unique_ptr<Plan<T>> plan_;
   Tensor<float> hyper_, loss_, losses_sum_, norm2_, partials_;
   std::array<Event, 4> phases_;  // start, after forward, after backward, after the optimizer
-  std::optional<Graph> step_graph_, batch_graph_, optimizer_graph_;
+  struct Graphs {
+    std::optional<Graph> step, batch, optimizer;
+  };
+  Graphs plain_graphs_, timed_graphs_;
+  bool timed_ = false;      // the step in progress marks its phases
+  bool has_times_ = false;  // a step has done so
   bool warm_ = false;       // a step has run
   bool recording_ = false;  // launches must be seen one by one
 };
@@ -157,10 +165,10 @@ void TrainerOf<T>::sum_losses() {
 
 template <class T>
 void TrainerOf<T>::run_batch() {
-  phases_[0].record_time(stream_);
+  mark(phases_[0]);
   plan_->forward(batch_.view());
   sum_losses();
-  phases_[1].record_time(stream_);
+  mark(phases_[1]);
   plan_->backward(batch_.view());
   if (accumulates()) {
     launch(stream_,
@@ -168,7 +176,7 @@ void TrainerOf<T>::run_batch() {
                                       .sum = vector_of(sum_.as<float>(), elements())});
     launch(stream_, kernels::AccumulateArgs<float>{.x = loss_, .sum = losses_sum_});
   }
-  phases_[2].record_time(stream_);
+  mark(phases_[2]);
 }
 
 template <class T>
@@ -193,7 +201,7 @@ void TrainerOf<T>::run_optimizer() {
                                .norm2 = norm2_,
                                .decayed = map_.matrices(),
                                .grad_scale = 1.f / static_cast<float>(options_.accumulate)});
-  phases_[3].record_time(stream_);
+  mark(phases_[3]);
 }
 
 // The first time the launches run as they are: setting up may not be captured.
@@ -208,21 +216,24 @@ void TrainerOf<T>::replay(std::optional<Graph>& graph, const std::function<void(
 }
 
 template <class T>
-void TrainerOf<T>::step(std::span<const HostBatch> batches, float learning_rate) {
+void TrainerOf<T>::step(std::span<const HostBatch> batches, float learning_rate, bool timed) {
   if (std::ssize(batches) != options_.accumulate)
     fail_f("a step takes {} batches, not {}", options_.accumulate, batches.size());
+  Graphs& graphs = timed ? timed_graphs_ : plain_graphs_;
+  timed_ = timed;
+  has_times_ |= timed;
   set_hyper(learning_rate);
   if (!accumulates()) {
     batch_.upload(stream_, batches[0]);
-    replay(step_graph_, [this] { run_batch(), run_optimizer(); });
+    replay(graphs.step, [this] { run_batch(), run_optimizer(); });
   } else {
     stream_.fill(sum_.as<float>(), 0, sum_.bytes());
     stream_.fill(losses_sum_.data, 0, sizeof(float));
     for (const HostBatch& batch : batches) {
       batch_.upload(stream_, batch);
-      replay(batch_graph_, [this] { run_batch(); });
+      replay(graphs.batch, [this] { run_batch(); });
     }
-    replay(optimizer_graph_, [this] { run_optimizer(); });
+    replay(graphs.optimizer, [this] { run_optimizer(); });
   }
   ++steps_;
   warm_ = true;
@@ -247,6 +258,7 @@ double TrainerOf<T>::gradient_norm() {
 
 template <class T>
 StepTimes TrainerOf<T>::times() {
+  if (!has_times_) return {};
   auto between = [&](int i) { return elapsed_us(phases_[i], phases_[i + 1]) * 1e-3; };
   return {between(0) * options_.accumulate, between(1) * options_.accumulate, between(2)};
 }
@@ -281,7 +293,7 @@ StepRecord TrainerOf<T>::record_step(std::span<const HostBatch> batches, float l
   Recorder recorder(mode);
   stream_.set_recorder(&recorder);
   recording_ = true;
-  step(batches, learning_rate);
+  step(batches, learning_rate, false);
   recording_ = false;
   stream_.set_recorder(nullptr);
   const auto block = plan_->block_launches();

@@ -89,12 +89,14 @@ class Trainer {
   int64_t steps() const { return steps_; }
 
   // One optimizer step on options().accumulate batches. It returns when the work is in the stream.
-  virtual void step(std::span<const HostBatch> batches, float learning_rate) = 0;
+  // With `timed`, times() will know its phases; on a GPU the marks between them cost microseconds.
+  virtual void step(std::span<const HostBatch> batches, float learning_rate,
+                    bool timed = false) = 0;
 
   // Of the last step; these wait for it.
   virtual double loss() = 0;           // mean over its tokens, before the update
   virtual double gradient_norm() = 0;  // before clipping
-  virtual StepTimes times() = 0;
+  virtual StepTimes times() = 0;       // of the last step that was timed; zeros before there is one
 
   // The mean loss of a batch, nothing learned.
   virtual double evaluate(const HostBatch& batch) = 0;
