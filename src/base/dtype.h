@@ -142,4 +142,19 @@ constexpr T from_float(float x) {
   }
 }
 
+// A float in two halves: a bf16, rounded to nearest with ties away from zero, and what it lacks,
+// bits(x) = (bits(high) << 16) + low. Joined they are x bit for bit; a NaN stays a NaN, in its high
+// half alone too.
+constexpr bf16 high_half(float x) {
+  const uint32_t u = std::bit_cast<uint32_t>(x);
+  const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
+  return {static_cast<uint16_t>(nan ? 0x7fffu : (u + 0x8000u) >> 16)};
+}
+// The last 16 bits, as a signed number: negative where the high half was rounded up.
+constexpr int16_t low_half(float x) { return static_cast<int16_t>(std::bit_cast<uint32_t>(x)); }
+// From the halves' values.
+constexpr float join_halves(float high, int32_t low) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(high) + static_cast<uint32_t>(low));
+}
+
 }  // namespace cria

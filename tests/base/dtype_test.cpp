@@ -107,6 +107,34 @@ TEST(DType, KnownValues) {
   EXPECT_EQ(from_float<bf16>(-INFINITY).bits, 0xff80);
 }
 
+// x comes back bit for bit, and its high half is the nearest bf16, the one away from zero in a tie.
+void check_halves(uint32_t bits) {
+  const float x = float_of(bits);
+  const bf16 high = high_half(x);
+  const int16_t low = low_half(x);
+  const float joined = join_halves(to_float(high), low);
+  if (std::isnan(x)) {
+    ASSERT_TRUE(is_nan_bf16(high.bits)) << std::hex << bits;
+    ASSERT_TRUE(std::isnan(joined)) << std::hex << bits;
+    return;
+  }
+  ASSERT_EQ(std::bit_cast<uint32_t>(joined), bits) << std::hex << bits;
+  const bool tie = (bits & 0xffffu) == 0x8000u;
+  const uint16_t nearest = tie ? uint16_t((bits >> 16) + 1) : from_float<bf16>(x).bits;
+  ASSERT_EQ(high.bits, nearest) << std::hex << bits;
+}
+
+TEST(DType, HalvesOfAFloatJoinToIt) {
+  static_assert(high_half(1.0f).bits == 0x3f80 && low_half(1.0f) == 0);
+  static_assert(high_half(0x1.01p0f).bits == 0x3f81 && low_half(0x1.01p0f) == -0x8000);
+  static_assert(join_halves(1.0f, -1) == 0x1.fffffep-1f);
+  for (uint32_t high = 0; high < 0x10000; ++high)  // zeros, denormals, infinities, NaN, both signs
+    for (const uint32_t low : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+      check_halves(high << 16 | low);
+  Rng rng(2);
+  for (int i = 0; i < 1'000'000; ++i) check_halves(static_cast<uint32_t>(rng.bits()));
+}
+
 TEST(DType, IntegersTruncateAndSaturate) {
   EXPECT_EQ(from_float<int32_t>(-2.9f), -2);
   EXPECT_EQ(from_float<int32_t>(3e9f), std::numeric_limits<int32_t>::max());

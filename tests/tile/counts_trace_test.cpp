@@ -143,6 +143,64 @@ TEST(TraceCounts, ASubsetOfPrograms) {
   EXPECT_EQ(beyond.total(kLoad).requests, 0);
 }
 
+struct HalvesArgs {
+  static constexpr const char* kernel = "double_halves";
+  Tensor<bf16> high;
+  Tensor<int16_t> low;
+  template <class V>
+  void operands(V&& visit) {
+    visit("high", high), visit("low", low);
+  }
+};
+
+// x = 2 x
+struct DoubleHalves {
+  using Element = float;
+  using Args = HalvesArgs;
+  static constexpr Traits traits{.threads = 128};
+  static Grid grid(const Args&) { return {1}; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a) {
+    auto i = p.arange(shape<1024>);
+    auto inside = i < a.high.cols;
+    auto x = p.load_split(a.high.data, a.low.data, i, inside);
+    p.store_split(a.high.data, a.low.data, i, x * 2.f, inside);
+  }
+};
+
+TEST(TraceCounts, HalvesAreTwoArrays) {
+  constexpr int kN = 1000;
+  alignas(32) bf16 high[kN];
+  alignas(32) int16_t low[kN];
+  for (int i = 0; i < kN; ++i) {
+    const float x = 1.f / (i + 1);
+    high[i] = high_half(x), low[i] = low_half(x);
+  }
+  Trace t;
+  trace<DoubleHalves>({vector_of(high, kN), vector_of(low, kN)}, t);
+  for (const int operand : {0, 1})
+    for (const AccessKind kind : {kLoad, kStore}) {
+      EXPECT_EQ(t.total(kind, operand).requests, 1024 / 4 / 32);
+      EXPECT_DOUBLE_EQ(t.total(kind, operand).useful_bytes_per_sector(), 2000.0 / (63 * 32) * 32);
+    }
+  EXPECT_EQ(t.unique_bytes_read(), 4 * kN);
+  EXPECT_EQ(t.unique_bytes_written(), 4 * kN);
+  for (int i = 0; i < kN; ++i) ASSERT_EQ(join_halves(to_float(high[i]), low[i]), 2.f / (i + 1));
+}
+
+TEST(TraceCounts, BothHalvesHaveBounds) {
+  alignas(32) bf16 high[128] = {};
+  alignas(32) int16_t low[128] = {};
+  Trace t;
+  try {
+    trace<DoubleHalves>({vector_of(high, 128), vector_of(low, 120)}, t);
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("a load of operand low[0, 0, 120]"), std::string::npos)
+        << e.what();
+  }
+}
+
 // b = aᵀ by 32 x 32 tiles. P < 0: straight to memory.
 template <int P, int Vec = 1>
 struct Transpose {

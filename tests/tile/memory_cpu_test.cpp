@@ -1,4 +1,5 @@
-// Loads and stores: masks at their edges, types, strides, blocks of tensors, gather and scatter.
+// Loads and stores: masks at their edges, types, strides, blocks of tensors, gather and scatter,
+// floats in halves.
 #define CRIA_TARGET_CPU 1
 #include <gtest/gtest.h>
 
@@ -205,6 +206,69 @@ TEST(CpuMemoryPlain, GatherAndScatter) {
     p.scatter(y.data(), index, picked, i < 150);
     for (int e = 0; e < 150; ++e) ASSERT_EQ(y[at[e]], x[at[e]]);
     EXPECT_EQ(std::count(y.begin(), y.end(), -1.f), kN - 150);
+  });
+}
+
+TEST(CpuMemoryPlain, ShortIntegers) {
+  constexpr int kBlock = 256;
+  for (int n : {0, 1, 33, kBlock})
+    with_program([n](auto& p) {
+      std::vector<int16_t> x(n);
+      for (int e = 0; e < n; ++e) x[e] = int16_t(e * 257 - 0x8000);
+      Guarded<int16_t> y(n);
+      auto i = p.arange(shape<kBlock>);
+      auto lazy = p.load(x.data(), i, i < n, -7);
+      auto kept = p.keep(lazy);
+      for (int e = 0; e < kBlock; ++e) ASSERT_EQ(kept.v[e], e < n ? x[e] : -7) << n << " at " << e;
+      p.store(y.data(), i, lazy, i < n);
+      for (int e = 0; e < n; ++e) ASSERT_EQ(y[e], x[e]);
+      y.check("y");
+    });
+}
+
+TEST(CpuMemoryPlain, HalvesKeepEveryBit) {
+  constexpr int kBlock = 256;
+  for (int n : {0, 1, 17, 100, kBlock})
+    with_program([n](auto& p) {
+      std::vector<float> x = random_values(kBlock, 21);
+      x[0] = -0x1.01p0f, x[1] = 0x1.03p0f, x[2] = 0x1.fffffep127f, x[3] = -INFINITY;
+      x[4] = -0.f, x[5] = 0x1p-149f, x[6] = 0x1.7fff0p-1f;
+      Guarded<bf16> high(n);
+      Guarded<int16_t> low(n);
+      auto i = p.arange(shape<kBlock>);
+      p.store_split(high.data(), low.data(), i, p.load(x.data(), i), i < n);
+      auto back = p.keep(p.load_split(high.data(), low.data(), i, i < n));
+      for (int e = 0; e < kBlock; ++e) {
+        const float want = e < n ? x[e] : 0.f;
+        ASSERT_EQ(std::bit_cast<uint32_t>(back.v[e]), std::bit_cast<uint32_t>(want)) << e;
+        if (e < n) {
+          ASSERT_EQ(high[e].bits, high_half(x[e]).bits) << e;
+        }
+      }
+      // In place, without keep: both halves are read before either is written.
+      auto w = p.load_split(high.data(), low.data(), i, i < n);
+      p.store_split(high.data(), low.data(), i, w * 1.37f, i < n);
+      for (int e = 0; e < n; ++e) ASSERT_EQ(join_halves(to_float(high[e]), low[e]), x[e] * 1.37f);
+      high.check("high");
+      low.check("low");
+    });
+}
+
+TEST(CpuMemoryPlain, HalvesOfATransposedBlock) {
+  with_program([](auto& p) {
+    constexpr int kRows = 13, kCols = 30;
+    const std::vector<float> x = random_values(kRows * kCols, 22);
+    Guarded<bf16> high(kRows * kCols);
+    Guarded<int16_t> low(kRows * kCols);
+    auto i = column(p.arange(shape<16>)), k = row(p.arange(shape<32>));
+    auto inside = i < kRows && k < kCols;
+    p.store_split(high.data(), low.data(), i + k * kRows, p.load(x.data(), i * kCols + k, inside),
+                  inside);
+    auto back = p.keep(p.load_split(high.data(), low.data(), i + k * kRows, inside));
+    for (int r = 0; r < kRows; ++r)
+      for (int c = 0; c < kCols; ++c) ASSERT_EQ(back.v[r * 32 + c], x[r * kCols + c]);
+    high.check("high");
+    low.check("low");
   });
 }
 

@@ -150,19 +150,19 @@ CRIA_FN float cos(float x) {
 
 // What a tile of memory type T holds once loaded.
 template <class T>
-using Loaded = std::conditional_t<std::is_same_v<std::remove_cv_t<T>, int32_t>, int32_t, float>;
+using Loaded = std::conditional_t<std::is_integral_v<T>, int32_t, float>;
 
 template <class T>
 CRIA_FN Loaded<T> widen(T x) {
-  if constexpr (std::is_same_v<T, int32_t>)
+  if constexpr (std::is_integral_v<T>)
     return x;
   else
     return to_float(x);
 }
 template <class T, class E>
 CRIA_FN T narrow(E x) {
-  if constexpr (std::is_same_v<T, int32_t>)
-    return static_cast<int32_t>(x);
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(x);
   else
     return from_float<T>(static_cast<float>(x));
 }

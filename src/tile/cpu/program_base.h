@@ -101,6 +101,13 @@ class ProgramBase {
                            Source at = Source::current()) {
     return load(base, off, mask, other, at);
   }
+  // Floats in two halves (base/dtype.h), each an array of its own.
+  template <AffineOffsets Off>
+  CRIA_FN auto load_split(const bf16* high, const int16_t* low, Off off, Mask mask = {},
+                          Source at = Source::current()) {
+    return map([](float h, int32_t l) { return join_halves(h, l); }, load(high, off, mask, 0, at),
+               load(low, off, mask, 0, at));
+  }
   // t += a block of a tensor, zero outside it.
   template <class L, class T>
   CRIA_FN void add_block(Tile<float, L>& t, Tensor<T> x, int r0, int c0, int batch = 0,
@@ -143,6 +150,14 @@ class ProgramBase {
                      Source at = Source::current()) {
     using L = typename X::Layout;
     store(t.matrix(batch), block_at<L::rows, L::cols>(r0, c0, t.ld), x, inside(t, r0, c0), at);
+  }
+  template <AffineOffsets Off, Expression X>
+  CRIA_FN void store_split(bf16* high, int16_t* low, Off off, const X& x, Mask mask = {},
+                           Source at = Source::current()) {
+    using L = typename X::Layout;
+    probe_.store(L{}, high, off, mask, at);
+    probe_.store(L{}, low, off, mask, at);
+    store_split_node(high, low, off, x, mask);
   }
   // f(x), which a GPU computes one vector at a time.
   template <class T, AffineOffsets Off, class F, Expression X>

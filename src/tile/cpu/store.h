@@ -71,5 +71,24 @@ CRIA_FN void store_node(T* base, Off off, const X& x, Mask mask, bool stream) {
   }
 }
 
+// Both halves of an element at once: x may be computed from what they were.
+template <class Off, class X>
+CRIA_FN void store_split_node(bf16* high, int16_t* low, Off off, const X& x, Mask mask) {
+  using L = typename X::Layout;
+  static_assert(Off::rows == L::rows && Off::cols == L::cols,
+                "store_split: offsets and tile differ in shape");
+  const int rows = clip(mask.rows, L::rows), cols = clip(mask.cols, L::cols);
+  const Extent extent = x.extent();
+  for (int r = 0; r < rows; ++r)
+    each_run(extent, r, cols, [&](auto region, int begin, int end) {
+#pragma GCC ivdep
+      for (int c = begin; c < end; ++c) {
+        const float e = x.template at<decltype(region)::value>(r, c);
+        high[off(r, c)] = high_half(e);
+        low[off(r, c)] = low_half(e);
+      }
+    });
+}
+
 }  // namespace CRIA_HOST_TARGET
 }  // namespace cria::tile

@@ -39,6 +39,7 @@ CRIA_FN float widen(float x) { return x; }
 CRIA_FN float widen(bf16 x) { return __uint_as_float(uint32_t(x.bits) << 16); }
 CRIA_FN float widen(f16 x) { return __half2float(__ushort_as_half(x.bits)); }
 CRIA_FN int32_t widen(int32_t x) { return x; }
+CRIA_FN int32_t widen(int16_t x) { return x; }
 
 // Two floats as one 32-bit word of 16-bit elements, low half first.
 template <class T>
@@ -54,8 +55,8 @@ CRIA_FN uint32_t pack2<f16>(float low, float high) {
 // NOTE: converted as a pair, which is several times faster than one alone.
 template <class T>
 CRIA_FN T narrow(float x) {
-  if constexpr (sizeof(T) == 4)
-    return x;
+  if constexpr (std::is_arithmetic_v<T>)
+    return T(x);
   else
     return {uint16_t(pack2<T>(x, 0))};
 }

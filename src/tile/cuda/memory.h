@@ -29,13 +29,18 @@ using RawVector = typename Raw<Vec * sizeof(T)>::type;
 
 // What a tile of memory type T holds once loaded.
 template <class T>
-using Loaded = std::conditional_t<std::is_same_v<T, int32_t>, int32_t, float>;
+using Loaded = std::conditional_t<std::is_integral_v<T>, int32_t, float>;
 
 // NOTE: `raw` comes by value: nvcc would read a reference into memory byte by byte.
 template <class T, int Vec>
 CRIA_FN void unpack(RawVector<T, Vec> raw, Loaded<T>* out) {
   if constexpr (sizeof(T) == 4) {
     memcpy(out, &raw, sizeof(raw));
+  } else if constexpr (std::is_integral_v<T>) {
+    T halves[Vec];
+    memcpy(halves, &raw, sizeof(raw));
+#pragma unroll
+    for (int i = 0; i < Vec; ++i) out[i] = halves[i];
   } else if constexpr (Vec == 1) {
     out[0] = widen(T{raw});
   } else {
@@ -49,15 +54,10 @@ CRIA_FN void unpack(RawVector<T, Vec> raw, Loaded<T>* out) {
 template <class T, int Vec, class E>
 CRIA_FN RawVector<T, Vec> pack(const E* in) {
   RawVector<T, Vec> raw;
-  if constexpr (std::is_same_v<T, int32_t>) {
-    int32_t whole[Vec];
+  if constexpr (std::is_arithmetic_v<T>) {
+    T whole[Vec];
 #pragma unroll
-    for (int i = 0; i < Vec; ++i) whole[i] = int32_t(in[i]);
-    memcpy(&raw, whole, sizeof(raw));
-  } else if constexpr (sizeof(T) == 4) {
-    float whole[Vec];
-#pragma unroll
-    for (int i = 0; i < Vec; ++i) whole[i] = float(in[i]);
+    for (int i = 0; i < Vec; ++i) whole[i] = T(in[i]);
     memcpy(&raw, whole, sizeof(raw));
   } else if constexpr (Vec == 1) {
     raw = narrow<T>(float(in[0])).bits;

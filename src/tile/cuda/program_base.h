@@ -78,6 +78,12 @@ struct ProgramBase : ProgramId {
     else
       return load(base, off, mask, other);
   }
+  // Floats in two halves (base/dtype.h), each an array of its own.
+  template <class Off>
+  CRIA_FN auto load_split(const bf16* high, const int16_t* low, Off off, Mask mask = {}) {
+    return map([](float h, int32_t l) { return join_halves(h, l); }, load(high, off, mask),
+               load(low, off, mask));
+  }
   template <class T, int M, int N>
   CRIA_FN auto load(Tensor<T> t, Shape<M, N>, int r0, int c0, int batch = 0) {
     return load(DefaultLayout<M, N>{}, t, r0, c0, batch);
@@ -137,6 +143,11 @@ struct ProgramBase : ProgramId {
   CRIA_FN void store(Tensor<T> t, const Tile<E, L>& tile, int r0, int c0, int batch = 0) {
     store(t.at(batch, 0, 0), block_at<L::rows, L::cols>(r0, c0, t.ld), tile,
           Mask{t.rows - r0, t.cols - c0});
+  }
+  template <class Off, class L>
+  CRIA_FN void store_split(bf16* high, int16_t* low, Off off, const Tile<float, L>& t, Mask mask = {}) {
+    store(high, off, map([](float x) { return to_float(high_half(x)); }, t), mask);
+    store(low, off, map([](float x) { return int32_t{low_half(x)}; }, t), mask);
   }
   // f(x), for tiles so wide that registers hold x but not f(x) beside it.
   template <class T, class Off, class F, class X>
