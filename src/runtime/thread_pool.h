@@ -30,7 +30,8 @@ class ThreadPool {
 
   int workers() const { return workers_; }
 
-  // Calls f(task, worker) for every task in [0, tasks), in no particular order. Rethrows the first
+  // Calls f(task, worker) for every task in [0, tasks). A worker that takes a task finds all those
+  // before it done or in the hands of workers that will do them in order. Rethrows the first
   // exception; tasks not begun by then are skipped. Inside another call it runs serially.
   template <class F>
   void run(int64_t tasks, F&& f);

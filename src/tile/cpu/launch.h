@@ -30,7 +30,7 @@ void launch(Executor& executor, const typename K::Args& args) {
     // Neighbouring programs run on one core, in batches that still leave enough tasks to share out.
     constexpr int64_t kTasks = 1024;
     const int64_t programs = grid.programs(), batch = (programs + kTasks - 1) / kTasks;
-    const LaunchState state{grid};
+    const LaunchState state{.programs = grid, .concurrent = true};
     executor.run((programs + batch - 1) / batch, [&](int64_t task, int worker) {
       std::byte* scratch = executor.scratch(worker, scratch_bytes<K>());
       const int64_t end = std::min(programs, (task + 1) * batch);

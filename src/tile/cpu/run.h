@@ -17,6 +17,7 @@ struct LaunchState {
   void (*barrier)(void* context) =
       nullptr;  // grid-wide; null where programs run one after the other
   void* context = nullptr;
+  bool concurrent = false;  // programs may run at the same time, those that come first begin first
 };
 
 // Bytes of a kernel's shared tiles, and floats in room for the largest of them.

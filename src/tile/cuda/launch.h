@@ -41,6 +41,16 @@ CRIA_FN void run_kernel(P& p, const typename K::Args& args) {
   }
 }
 
+// Reads a word of every line of the arguments, so that they are in the constant cache by the time the grid
+// before this one has finished.
+template <class Args>
+CRIA_FN void warm_up(const Args& args) {
+  constexpr int line = 64 / sizeof(uint32_t), words = sizeof(Args) / sizeof(uint32_t);
+  const uint32_t* word = reinterpret_cast<const uint32_t*>(&args);
+#pragma unroll
+  for (int i = 0; i < words; i += line) ptx::touch(word[i]);
+}
+
 template <class K>
 CRIA_FN void run_hopper(const Parameters<K>& params) {
   __shared__ PipelineBarriers barriers;
@@ -84,6 +94,7 @@ __global__ void __launch_bounds__(block_threads<K>(),
                                   Aligned || K::traits.cooperative ? K::traits.min_blocks : 1)
     entry(const __grid_constant__ Parameters<K> params) {
   ptx::allow_next_grid();
+  warm_up(params.args);
   if constexpr (K::traits.lowering == Lowering::kHopper) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     run_hopper(params);

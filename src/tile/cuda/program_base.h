@@ -336,6 +336,25 @@ struct ProgramBase : ProgramId {
     sync();
   }
 
+  // ---- programs that wait for others of the same launch, which must come before them in the grid
+  // `place` is zero before the launch and after it. signal: what this program has stored is there.
+  CRIA_FN void signal(int32_t* place) {
+    sync();
+    if (tid() == 0) ptx::add_release(reinterpret_cast<unsigned*>(place), 1);
+  }
+  // Until `signals` programs have signalled; `programs` do this, each once. Every warp waits by itself,
+  // and the last to see all signals clears them. Low half: signals; high half: warps that have seen them.
+  CRIA_FN void await(int32_t* place, int signals, int programs) {
+    if (tid() % 32 == 0) {
+      unsigned* word = reinterpret_cast<unsigned*>(place);
+      const long long start = clock64();
+      while ((ptx::load_acquire(word) & 0xffffu) != unsigned(signals))
+        if (clock64() - start > kSpinLimit) __trap();  // NOTE: a call, to print, would serialise wgmma
+      if (atomicAdd(word, 0x10000u) >> 16 == unsigned(programs * warps - 1)) *word = 0;
+    }
+    __syncwarp();
+  }
+
  private:
   static constexpr long long kSpinLimit = 20'000'000'000;  // about 10 s
   template <class L>

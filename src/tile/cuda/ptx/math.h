@@ -11,6 +11,9 @@ __device__ __forceinline__ uint32_t opaque(uint32_t x) {
   return x;
 }
 
+// Has x read here.
+__device__ __forceinline__ void touch(uint32_t x) { asm volatile("" ::"r"(x)); }
+
 __device__ __forceinline__ float exp2_approx(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
