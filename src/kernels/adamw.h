@@ -2,7 +2,9 @@
 //   g = grad grad_scale min(1, max_norm / (|grad grad_scale| + 1e-6))
 //   m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g²
 //   w -= lr (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + decay w)
-// What changes from step to step lies in memory, so that a recorded step can be replayed.
+// 16-bit weights are what products read: together with the rest of their bits they are f32
+// (high_half in base/dtype.h). What changes from step to step lies in memory, so that a recorded
+// step can be replayed.
 //   accumulate   sum = x, or sum + x: gradients of several batches, in fp32
 #pragma once
 
@@ -28,12 +30,12 @@ template <class T>
 struct AdamWArgs {
   using Element = T;
   static constexpr const char* kernel = "adamw";
-  Tensor<float> weights;         // [N]
+  Tensor<T> weights;             // [N]
+  Tensor<int16_t> rest = {};     // [N], of 16-bit weights; f32 has none
   Tensor<float> m;               // [N]
   Tensor<float> v;               // [N]
   Tensor<const T> grad = {};     // [N], unless sum is given
   Tensor<const float> sum = {};  // [N], gradients accumulated in fp32
-  Tensor<T> copy = {};           // [N], the new weights rounded to T; not written when data is null
   Tensor<const float> hyper;     // [kAdamWHypers]
   Tensor<const float> norm2;     // [1], sum of the squares of grad or sum
   int64_t decayed = 0;           // leading elements with weight decay
@@ -41,18 +43,18 @@ struct AdamWArgs {
 
   template <class V>
   constexpr void operands(V&& visit) {
-    visit("weights", weights), visit("m", m), visit("v", v), visit("grad", grad);
-    visit("sum", sum), visit("copy", copy);
+    visit("weights", weights), visit("rest", rest), visit("m", m), visit("v", v);
+    visit("grad", grad), visit("sum", sum);
     visit("hyper", hyper, element_wise), visit("norm2", norm2, element_wise);
   }
   Dims dims() const { return {{"n", weights.cols}}; }
   Cost cost() const {
     if (weights.size() == 0) return {};
-    const double state = double(weights.bytes() + m.bytes() + v.bytes());
+    const double state = double(weights.bytes() + rest.bytes() + m.bytes() + v.bytes());
     const double gradient = double(sum.data ? sum.bytes() : grad.bytes());
     return {.flops = 16.0 * weights.size(),
             .bytes_read = state + gradient + double(hyper.bytes() + norm2.bytes()),
-            .bytes_written = state + double(copy.bytes())};
+            .bytes_written = state};
   }
 };
 
@@ -61,9 +63,24 @@ struct AdamW {
   using Element = T;
   using Config = C;
   using Args = AdamWArgs<T>;
-  static constexpr int vec = 4;  // of the weights, whatever the type of the gradients
+  static constexpr int vec = 4;  // of the moments, whatever the type of the weights
   static constexpr Traits traits{.threads = C::threads};
   static Grid grid(const Args& a) { return {ceil_div(a.weights.cols, C::cols)}; }
+
+  template <class P, class I>
+  CRIA_FN static auto load_weights(P& p, const Args& a, I i, Mask inside) {
+    if constexpr (sizeof(T) == 2)
+      return p.load_split(a.weights.data, a.rest.data, i, inside);
+    else
+      return p.load(a.weights.data, i, inside);
+  }
+  template <class P, class I, class W>
+  CRIA_FN static void store_weights(P& p, const Args& a, I i, const W& weights, Mask inside) {
+    if constexpr (sizeof(T) == 2)
+      p.store_split(a.weights.data, a.rest.data, i, weights, inside);
+    else
+      p.store(a.weights.data, i, weights, inside);
+  }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a) {
@@ -78,15 +95,14 @@ struct AdamW {
     auto inside = i < a.weights.cols;
     const auto step = [&](auto grad) {
       auto g = grad * scale;
+      auto w = load_weights(p, a, i, inside);  // before any store: a GPU's loads overlap
       auto m = p.keep(p.load(a.m.data, i, inside) * beta1 + g * (1.f - beta1));
       auto v = p.keep(p.load(a.v.data, i, inside) * beta2 + g * g * (1.f - beta2));
       p.store(a.m.data, i, m, inside);
       p.store(a.v.data, i, v, inside);
-      auto w = p.load(a.weights.data, i, inside);
       auto step = m * correction1 / (sqrt(v * correction2) + eps);
       auto weights = p.keep(w - (step + p.where(i < a.decayed, w, 0.f) * decay) * rate);
-      p.store(a.weights.data, i, weights, inside);
-      if (a.copy.data) p.store(a.copy.data, i, weights, inside);
+      store_weights(p, a, i, weights, inside);
     };
     if (a.sum.data)
       step(p.load(a.sum.data, i, inside));

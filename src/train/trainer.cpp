@@ -43,7 +43,8 @@ RopeTables upload_rope(const ModelConfig& config, int positions, Buffer& buffer)
 
 int shares_of(Device device) { return kernels::sum_partials(core_count(device)); }
 
-// T is the type that activations, gradients and products have; weights and moments are f32.
+// T is the type that activations, gradients and products have. The optimizer's weights and moments
+// are f32: 16-bit weights have the rest of their bits beside them (base/dtype.h).
 template <class T>
 class TrainerOf final : public Trainer {
  public:
@@ -62,7 +63,7 @@ class TrainerOf final : public Trainer {
   void write(State which, std::span<const float> values) override;
 
  private:
-  static constexpr bool kCopies = !std::is_same_v<T, float>;
+  static constexpr bool kSplits = sizeof(T) == 2;
   int elements() const { return static_cast<int>(map_.size()); }
   bool accumulates() const { return options_.accumulate > 1; }
   Buffer& buffer_of(State which);
@@ -76,10 +77,11 @@ class TrainerOf final : public Trainer {
     if (timed_) phase.record_time(stream_);
   }
 
-  Buffer weights_, m_, v_;  // f32
-  Buffer copy_;             // weights as T, where that is not f32
-  Buffer gradients_;        // T
-  Buffer sum_;              // f32, of several batches' gradients
+  Buffer weights_;    // T
+  Buffer rest_;       // int16_t, of 16-bit weights
+  Buffer m_, v_;      // f32
+  Buffer gradients_;  // T
+  Buffer sum_;        // f32, of several batches' gradients
   Arena scalars_;
   Buffer rope_;
   DeviceBatch batch_;
@@ -100,31 +102,30 @@ class TrainerOf final : public Trainer {
 template <class T>
 TrainerOf<T>::TrainerOf(const TrainerOptions& o)
     : Trainer(o),
-      weights_(o.device, map_.size() * sizeof(float)),
-      m_(o.device, weights_.bytes()),
-      v_(o.device, weights_.bytes()),
-      copy_(o.device, kCopies ? map_.size() * sizeof(T) : 0),
-      gradients_(o.device, map_.size() * sizeof(T)),
-      sum_(o.device, o.accumulate > 1 ? weights_.bytes() : 0),
+      weights_(o.device, map_.size() * sizeof(T)),
+      rest_(o.device, kSplits ? map_.size() * sizeof(int16_t) : 0),
+      m_(o.device, map_.size() * sizeof(float)),
+      v_(o.device, m_.bytes()),
+      gradients_(o.device, weights_.bytes()),
+      sum_(o.device, o.accumulate > 1 ? m_.bytes() : 0),
       scalars_(o.device, 4 * Arena::kAlignment + shares_of(o.device) * sizeof(float)),
       rope_(o.device, 0),
       batch_(o.device, o.batch * o.seq, o.model.vocab),
       activations_(o.device),
       phases_{Event(o.device), Event(o.device), Event(o.device), Event(o.device)} {
   // Gaps between weights are zero and stay so: nothing writes their gradients.
-  for (Buffer* b : {&weights_, &m_, &v_, &copy_, &gradients_, &sum_}) b->fill_bytes(0);
+  for (Buffer* b : {&weights_, &rest_, &m_, &v_, &gradients_, &sum_}) b->fill_bytes(0);
   auto take = [&](int count) { return vector_of(scalars_.take<float>(count), count); };
   hyper_ = take(kernels::kAdamWHypers);
   loss_ = take(1), losses_sum_ = take(1), norm2_ = take(1);
   partials_ = take(shares_of(o.device));
 
-  const T* used = kCopies ? copy_.as<T>() : reinterpret_cast<const T*>(weights_.as<float>());
   plan_ =
       make_plan<T>(o.plan, stream_,
                    {.config = o.model,
                     .batch = o.batch,
                     .seq = o.seq,
-                    .weights = view_weights(map_, o.model, used),
+                    .weights = view_weights<const T>(map_, o.model, weights_.as<T>()),
                     .gradients = view_weights(map_, o.model, gradients_.as<T>()),
                     .vector_gradients = vector_of(gradients_.as<T>() + map_.matrices(),
                                                   static_cast<int>(map_.size() - map_.matrices())),
@@ -191,12 +192,12 @@ void TrainerOf<T>::run_optimizer() {
     launch(stream_,
            kernels::SumSquaresArgs<T>{.x = gradients, .partials = partials_, .out = norm2_});
   launch(stream_,
-         kernels::AdamWArgs<T>{.weights = vector_of(weights_.as<float>(), n),
+         kernels::AdamWArgs<T>{.weights = vector_of(weights_.as<T>(), n),
+                               .rest = vector_of(rest_.as<int16_t>(), kSplits ? n : 0),
                                .m = vector_of(m_.as<float>(), n),
                                .v = vector_of(v_.as<float>(), n),
                                .grad = gradients,
                                .sum = sum,
-                               .copy = kCopies ? vector_of(copy_.as<T>(), n) : Tensor<T>{},
                                .hyper = hyper_,
                                .norm2 = norm2_,
                                .decayed = map_.matrices(),
@@ -302,7 +303,7 @@ StepRecord TrainerOf<T>::record_step(std::span<const HostBatch> batches, float l
 
 template <class T>
 TrainerMemory TrainerOf<T>::memory() const {
-  return {.weights = int64_t(weights_.bytes() + copy_.bytes()),
+  return {.weights = int64_t(weights_.bytes() + rest_.bytes()),
           .gradients = int64_t(gradients_.bytes() + sum_.bytes()),
           .optimizer = int64_t(m_.bytes() + v_.bytes()),
           .activations = int64_t(activations_.capacity_bytes()),
@@ -324,17 +325,31 @@ Buffer& TrainerOf<T>::buffer_of(State which) {
 
 template <class T>
 void TrainerOf<T>::read(State which, std::span<float> out) {
+  if constexpr (kSplits)
+    if (which == State::weights) {
+      std::vector<T> high(out.size());
+      std::vector<int16_t> low(out.size());
+      weights_.copy_to_host(high.data(), high.size() * sizeof(T));
+      rest_.copy_to_host(low.data(), low.size() * sizeof(int16_t));
+      for (size_t i = 0; i < out.size(); ++i) out[i] = join_halves(to_float(high[i]), low[i]);
+      return;
+    }
   buffer_of(which).copy_to_host(out.data(), out.size_bytes());
 }
 
 template <class T>
 void TrainerOf<T>::write(State which, std::span<const float> values) {
+  if constexpr (kSplits)
+    if (which == State::weights) {
+      std::vector<T> high(values.size());
+      std::vector<int16_t> low(values.size());
+      for (size_t i = 0; i < values.size(); ++i)
+        high[i] = high_half(values[i]), low[i] = low_half(values[i]);
+      weights_.copy_from_host(high.data(), high.size() * sizeof(T));
+      rest_.copy_from_host(low.data(), low.size() * sizeof(int16_t));
+      return;
+    }
   buffer_of(which).copy_from_host(values.data(), values.size_bytes());
-  if (kCopies && which == State::weights) {
-    std::vector<T> rounded(values.size());
-    for (size_t i = 0; i < values.size(); ++i) rounded[i] = from_float<T>(values[i]);
-    copy_.copy_from_host(rounded.data(), rounded.size() * sizeof(T));
-  }
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ struct StepTimes {
 };
 
 struct TrainerMemory {
-  int64_t weights = 0;  // bytes: f32 weights and their copy in the compute type
+  int64_t weights = 0;  // bytes: 4 each, in bf16 as two halves
   int64_t gradients = 0;
   int64_t optimizer = 0;    // moments
   int64_t activations = 0;  // and temporaries

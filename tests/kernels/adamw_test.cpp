@@ -28,15 +28,14 @@ struct Hyper {
 enum class Gradient { kTyped, kSummed };
 
 // m, v, w as torch.optim.AdamW and torch.nn.utils.clip_grad_norm_ leave them.
-template <class Case>
-void check(Case& t, int n, int decayed, Gradient from, bool copied, const Hyper& h) {
-  using T = ElementOf<Case>;
+template <class Case, class Weights>
+void check(Case& t, AdamWArgs<ElementOf<Case>> args, Weights& weights, int n, int decayed,
+           Gradient from, const Hyper& h) {
   const double grad_scale = 0.25;
-  auto &weights = t.fp32_inout("weights", {n}), &m = t.fp32_inout("m", {n}, 0.1);
+  auto& m = t.fp32_inout("m", {n}, 0.1);
   auto& v = t.fp32_inout("v", {n}, 0);
   auto& grad = t.input("grad", {from == Gradient::kTyped ? n : 0});
   auto& sum = t.fp32_input("sum", {from == Gradient::kSummed ? n : 0});
-  auto& copy = t.output("copy", {copied ? n : 0});
   auto &hyper = t.fp32_input("hyper", {kAdamWHypers}), &norm2 = t.fp32_input("norm2", {1});
   const auto g = [&](int i) { return from == Gradient::kTyped ? grad(0, i) : sum(0, i); };
   double squares = 0;
@@ -54,16 +53,27 @@ void check(Case& t, int n, int decayed, Gradient from, bool copied, const Hyper&
     const double root = std::sqrt(vi) / std::sqrt(1 - std::pow(h.beta2, h.step));
     m.want(0, i) = mi, v.want(0, i) = vi;
     weights.want(0, i) = w - h.rate / (1 - std::pow(h.beta1, h.step)) * mi / (root + h.eps);
-    if (copied) copy.want(0, i) = weights.want(0, i);
   }
   m.tolerance = v.tolerance = {.length = 8, .norm = 0.1};
-  weights.tolerance = copy.tolerance = {.length = 16, .norm = 1};
-  AdamWArgs<T> args{.weights = weights, .m = m, .v = v, .hyper = hyper, .norm2 = norm2};
+  weights.tolerance = {.length = 16, .norm = 1};
+  args.m = m, args.v = v, args.hyper = hyper, args.norm2 = norm2;
   if (from == Gradient::kTyped) args.grad = grad;
   if (from == Gradient::kSummed) args.sum = sum;
-  if (copied) args.copy = copy;
   args.decayed = decayed, args.grad_scale = float(grad_scale);
   t.run(args);
+}
+template <class Case>
+void check(Case& t, int n, int decayed, Gradient from = Gradient::kTyped, const Hyper& h = {}) {
+  AdamWArgs<ElementOf<Case>> args{};
+  if constexpr (sizeof(ElementOf<Case>) == 2) {
+    auto [weights, rest] = t.split_inout("weights", {n});
+    args.weights = weights, args.rest = rest;
+    check(t, args, rest, n, decayed, from, h);
+  } else {
+    auto& weights = t.fp32_inout("weights", {n});
+    args.weights = weights;
+    check(t, args, weights, n, decayed, from, h);
+  }
 }
 
 // sizes: elements, those with weight decay
@@ -71,28 +81,19 @@ const Sizes<2> kSizes = {
     .small = {{0, 0}, {1, 0}, {1, 1}, {1023, 7}, {1024, 1024}, {1025, 1000}, {4099, 2050}},
     .large = {{100003, 70001}}};
 const bool typed = kernel_test<2>(
-    "AdamW", kSizes,
-    [](auto& t, int n, int decayed) { check(t, n, decayed, Gradient::kTyped, true, {}); },
-    kTrainingTypes);
+    "AdamW", kSizes, [](auto& t, int n, int decayed) { check(t, n, decayed); }, kTrainingTypes);
 const bool summed = kernel_test<2>(
     "AdamWSummed", kSizes,
-    [](auto& t, int n, int decayed) { check(t, n, decayed, Gradient::kSummed, true, {}); },
-    kTrainingTypes);
-const bool without_copy = kernel_test<2>(
-    "AdamWWithoutCopy", {.small = {{1500, 300}}},
-    [](auto& t, int n, int decayed) { check(t, n, decayed, Gradient::kTyped, false, {}); },
-    kTrainingTypes);
+    [](auto& t, int n, int decayed) { check(t, n, decayed, Gradient::kSummed); }, kTrainingTypes);
 const bool first_step = kernel_test<2>(
     "AdamWFirstStep", {.small = {{1500, 300}}},
     [](auto& t, int n, int decayed) {
-      check(t, n, decayed, Gradient::kTyped, true, {.max_norm = 0, .step = 1});
+      check(t, n, decayed, Gradient::kTyped, {.max_norm = 0, .step = 1});
     },
     kTrainingTypes);
 const bool unclipped = kernel_test<2>(
     "AdamWBelowMaxNorm", {.small = {{1500, 300}}},
-    [](auto& t, int n, int decayed) {
-      check(t, n, decayed, Gradient::kTyped, true, {.max_norm = 1e6});
-    },
+    [](auto& t, int n, int decayed) { check(t, n, decayed, Gradient::kTyped, {.max_norm = 1e6}); },
     kTrainingTypes);
 
 template <class Case>

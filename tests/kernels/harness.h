@@ -18,7 +18,7 @@
 // This gives the tests ScaleForward.Cpu_f32, .Trace_f32, .GpuSmall_f32 (`small` sizes, for
 // sanitizers), .Gpu_f32 (`large` ones), and so on. Operands: input, output, inout (read, then
 // overwritten), each also with the prefix fp32_ for tensors that are float whatever the type under
-// test; i32_input for integers, which the test sets. A shape is {cols}, {rows, cols} or {batch, rows, cols}. An argument may be any view of an
+// test; split_inout for floats in halves; i32_input for integers, which the test sets. A shape is {cols}, {rows, cols} or {batch, rows, cols}. An argument may be any view of an
 // operand's memory: a part of its columns, matrix_of(x.data() + f, m, f, 2 * f), or its heads,
 // heads_of(x.data(), ...); the harness moves such views along when it moves the operand. run(first,
 // second) launches several kernels in order.
@@ -58,12 +58,16 @@ class CaseBase {
   void use(const KernelRegistry& kernels) { kernels_ = &kernels; }
 
  protected:
-  template <class E>
-  Operand<E>& add(std::string name, std::initializer_list<int> shape, Role role, double stddev) {
-    auto operand = std::make_unique<Operand<E>>(std::move(name), shape, role, stddev);
-    Operand<E>& out = *operand;
+  template <class O, class... A>
+  O& add_operand(A&&... a) {
+    auto operand = std::make_unique<O>(std::forward<A>(a)...);
+    O& out = *operand;
     operands_.push_back(std::move(operand));
     return out;
+  }
+  template <class E>
+  Operand<E>& add(std::string name, std::initializer_list<int> shape, Role role, double stddev) {
+    return add_operand<Operand<E>>(std::move(name), shape, role, stddev);
   }
   template <class Args>
   Launch launch_of(const Args& args) {
@@ -121,6 +125,15 @@ class Case : public CaseBase {
   Operand<float>& fp32_inout(std::string name, std::initializer_list<int> shape,
                              double stddev = 1) {
     return add<float>(std::move(name), shape, Role::kBoth, stddev);
+  }
+  // Two operands: what a kernel sees as bf16, and the rest, where the test finds the floats.
+  struct Halves {
+    HighHalves& high;
+    LowHalves& low;
+  };
+  Halves split_inout(const std::string& name, std::initializer_list<int> shape, double stddev = 1) {
+    auto& high = add_operand<HighHalves>(name + ", high halves", shape, stddev);
+    return {high, add_operand<LowHalves>(high, name, shape)};
   }
   Operand<int32_t>& i32_input(std::string name, std::initializer_list<int> shape) {
     return add<int32_t>(std::move(name), shape, Role::kInput, 0);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -135,6 +136,69 @@ class Operand : public OperandBase {
 
  private:
   std::vector<E> values_;
+  std::vector<double> want_;
+};
+
+// Floats in halves (base/dtype.h), read and then overwritten: two operands, the high halves first.
+// Together they are checked as the floats they are.
+class HighHalves : public Operand<bf16> {
+ public:
+  HighHalves(std::string name, std::initializer_list<int> shape, double stddev)
+      : Operand(std::move(name), shape, Role::kBoth, stddev) {}
+  const std::vector<bf16>& seen() const { return seen_; }  // after the run
+
+ protected:
+  void check_values(std::span<const std::byte> elements) const override {
+    seen_.resize(this->elements());
+    std::memcpy(seen_.data(), elements.data(), elements.size());
+  }
+
+ private:
+  mutable std::vector<bf16> seen_;
+};
+
+class LowHalves : public OperandBase {
+ public:
+  LowHalves(const HighHalves& high, std::string name, std::initializer_list<int> shape)
+      : OperandBase(std::move(name), shape, sizeof(int16_t), Role::kBoth),
+        high_(high),
+        low_(elements()),
+        want_(elements()) {
+    Rng rng(std::hash<std::string>{}(name_));
+    for (int16_t& l : low_) l = static_cast<int16_t>(rng.bits());
+  }
+
+  // The floats before the run, and after it.
+  double operator()(int64_t r, int64_t c) const {
+    return join_halves(static_cast<float>(high_(r, c)), low_[index(0, r, c)]);
+  }
+  double& want(int64_t r, int64_t c) { return want_[index(0, r, c)]; }
+  Tolerance tolerance;
+
+  operator Tensor<int16_t>() {
+    return batch_of(reinterpret_cast<int16_t*>(home()), batch_, batch_rows_,
+                    static_cast<int>(cols_));
+  }
+
+ protected:
+  const std::byte* initial() const override {
+    return reinterpret_cast<const std::byte*>(low_.data());
+  }
+  void check_values(std::span<const std::byte> elements) const override {
+    std::vector<int16_t> low(low_.size());
+    std::memcpy(low.data(), elements.data(), elements.size());
+    std::vector<float> got(low.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      got[i] = join_halves(to_float(high_.seen()[i]), low[i]);
+      if (high_half(got[i]).bits != high_.seen()[i].bits)
+        ADD_FAILURE() << name_ << ": " << got[i] << " at " << i << " is not split as it should be";
+    }
+    expect_close(got, want_, tolerance, name_, cols_);
+  }
+
+ private:
+  const HighHalves& high_;
+  std::vector<int16_t> low_;
   std::vector<double> want_;
 };
 

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "base/rng.h"
+#include "runtime/kernel.h"
 #include "runtime/on_device.h"
 #include "train/diff.h"
 
@@ -111,6 +114,57 @@ TEST_P(TrainerTest, LearnsABatchByHeart) {
   const HostBatch view = batch.view();
   for (int i = 0; i < 150; ++i) trainer->step({&view, 1}, 3e-3f);
   EXPECT_LT(trainer->loss(), 0.5);
+}
+
+std::vector<uint32_t> bits_of(Trainer& trainer, Trainer::State which) {
+  std::vector<float> values(trainer.map().size());
+  trainer.read(which, values);
+  std::vector<uint32_t> bits(values.size());
+  std::memcpy(bits.data(), values.data(), bits.size() * sizeof(uint32_t));
+  return bits;
+}
+
+TEST_P(TrainerTest, WeightsKeepEveryBit) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    TrainerOptions o = debug_options(device());
+    o.dtype = dtype;
+    auto trainer = make_trainer(o);
+    std::vector<float> values(trainer->map().size());
+    Rng rng(4);
+    for (size_t i = 0; i < values.size(); ++i) {
+      uint32_t bits = static_cast<uint32_t>(rng.bits());
+      if (i % 3 == 0) bits = (bits & 0xffff0000u) | 0x8000u;  // half way between two bf16
+      values[i] = std::bit_cast<float>(bits);
+      if (std::isnan(values[i])) values[i] = 0x1.fffffep127f;
+    }
+    trainer->write(Trainer::State::weights, values);
+    const auto bits = bits_of(*trainer, Trainer::State::weights);
+    EXPECT_EQ(std::memcmp(bits.data(), values.data(), bits.size() * sizeof(float)), 0)
+        << name_of(dtype);
+    EXPECT_EQ(trainer->memory().weights, 4 * trainer->map().size()) << name_of(dtype);
+  }
+}
+
+// What is read and written again goes on as if nothing had happened.
+TEST_P(TrainerTest, ItsStateIsAllThereIs) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    if (!kernel_registry().find("adamw", dtype, target_of(device()))) continue;
+    TrainerOptions o = debug_options(device());
+    o.dtype = dtype;
+    auto a = make_trainer(o), b = make_trainer(o);
+    a->initialise(1);
+    const RandomBatch batch(o, 6);
+    const HostBatch view = batch.view();
+    for (int i = 0; i < 3; ++i) a->step({&view, 1}, 1e-3f);
+    using enum Trainer::State;
+    std::vector<float> values(a->map().size());
+    for (const auto which : {weights, m, v}) a->read(which, values), b->write(which, values);
+    b->set_steps(a->steps());
+    for (int i = 0; i < 2; ++i) a->step({&view, 1}, 1e-3f), b->step({&view, 1}, 1e-3f);
+    EXPECT_EQ(a->loss(), b->loss()) << name_of(dtype);
+    for (const auto which : {weights, m, v})
+      EXPECT_TRUE(bits_of(*a, which) == bits_of(*b, which)) << name_of(dtype);
+  }
 }
 
 TEST_P(TrainerTest, PlansAgreeTensorByTensor) {

@@ -14,25 +14,26 @@ class AdamW final : public Problem {
  public:
   explicit AdamW(const ProblemRequest& request) : Problem(request) {
     const int n = request["n"];
-    const bool copied = dtype() != DType::f32;
-    plan_sets(double(n) * (3 * sizeof(float) + (copied ? 2 : 1) * size_of(dtype())));
-    given_ = &input_of(DType::f32, 1, 1, n);
+    const bool splits = size_of(dtype()) == 2;
+    plan_sets(double(n) * (3 * sizeof(float) + size_of(dtype())));
+    given_ = &input(1, 1, n);
     hyper_ = &scratch_of(DType::f32, 1, 1, kAdamWHypers);
     norm2_ = &scratch_of(DType::f32, 1, 1, 1);
     for (int set = 0; set < sets(); ++set) {
-      data_.push_back({&scratch_of(DType::f32, 1, 1, n), &scratch_of(DType::f32, 1, 1, n),
-                       &scratch_of(DType::f32, 1, 1, n), &input(1, 1, n),
-                       copied ? &output(1, 1, n) : nullptr});
+      data_.push_back({&scratch_of(dtype(), 1, 1, n), &scratch_of(dtype(), 1, 1, splits ? n : 0),
+                       &scratch_of(DType::f32, 1, 1, n), &scratch_of(DType::f32, 1, 1, n),
+                       &input(1, 1, n)});
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
         const Set& s = data_.back();
-        kernels::AdamWArgs<T> args{.weights = s.weights->tensor<float>(),
-                                   .m = s.m->tensor<float>(),
-                                   .v = s.v->tensor<float>(),
-                                   .grad = s.grad->tensor<T>(),
-                                   .hyper = hyper_->tensor<float>(),
-                                   .norm2 = norm2_->tensor<float>()};
-        if (s.copy) args.copy = s.copy->tensor<T>();
+        kernels::AdamWArgs<T> args{
+            .weights = s.weights->tensor<T>(),
+            .rest = vector_of(static_cast<int16_t*>(s.rest->data()), s.rest->cols()),
+            .m = s.m->tensor<float>(),
+            .v = s.v->tensor<float>(),
+            .grad = s.grad->tensor<T>(),
+            .hyper = hyper_->tensor<float>(),
+            .norm2 = norm2_->tensor<float>()};
         args.decayed = n / 2;
         add_call("adamw", args);
       });
@@ -43,11 +44,11 @@ class AdamW final : public Problem {
 
  private:
   struct Set {
-    const Operand *weights, *m, *v, *grad, *copy;
+    const Operand *weights, *rest, *m, *v, *grad;
   };
   static constexpr float kRate = 0.01f, kBeta1 = 0.9f, kBeta2 = 0.95f, kEps = 1e-8f, kDecay = 0.1f;
 
-  // The first step, without clipping: m and v are 0.
+  // The first step, without clipping: m and v are 0, and so is the rest of 16-bit weights.
   void prepare(Stream& stream) override {
     const float hyper[kAdamWHypers] = {
         kRate, kBeta1, kBeta2, kEps, 1 / (1 - kBeta1), 1 / (1 - kBeta2), kDecay, 0};
@@ -55,6 +56,7 @@ class AdamW final : public Problem {
     stream.fill(norm2_->data(), 0, norm2_->bytes());
     for (const Set& s : data_) {
       stream.copy(s.weights->data(), given_->data(), given_->bytes());
+      stream.fill(s.rest->data(), 0, s.rest->bytes());
       stream.fill(s.m->data(), 0, s.m->bytes());
       stream.fill(s.v->data(), 0, s.v->bytes());
     }
@@ -71,7 +73,6 @@ class AdamW final : public Problem {
       return w - kRate * step;
     };
     all.include(check(*s.weights, weight));
-    if (s.copy) all.include(check(*s.copy, weight));
     return all;
   }
   template <class F>
