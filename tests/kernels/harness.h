@@ -18,10 +18,11 @@
 // This gives the tests ScaleForward.Cpu_f32, .Trace_f32, .GpuSmall_f32 (`small` sizes, for
 // sanitizers), .Gpu_f32 (`large` ones), and so on. Operands: input, output, inout (read, then
 // overwritten), each also with the prefix fp32_ for tensors that are float whatever the type under
-// test; split_inout for floats in halves; i32_input for integers, which the test sets. A shape is {cols}, {rows, cols} or {batch, rows, cols}. An argument may be any view of an
-// operand's memory: a part of its columns, matrix_of(x.data() + f, m, f, 2 * f), or its heads,
-// heads_of(x.data(), ...); the harness moves such views along when it moves the operand. run(first,
-// second) launches several kernels in order.
+// test; split_inout for floats in halves; i32_input for integers, which the test sets. A shape is
+// {cols}, {rows, cols} or {batch, rows, cols}. An argument may be any view of an operand's memory:
+// a part of its columns, matrix_of(x.data() + f, m, f, 2 * f), or its heads, heads_of(x.data(),
+// ...); the harness moves such views along when it moves the operand. run(first, second) launches
+// several kernels in order.
 #pragma once
 
 #include <gtest/gtest.h>
