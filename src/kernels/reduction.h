@@ -1,6 +1,6 @@
 // Sums in a fixed order, so that the same numbers give the same result every time.
-//   sum         out = sum of x: each share of x is summed by one program, and after a grid-wide
-//               barrier one program adds up the shares
+//   sum         out = sum of x: each share of x is summed by one program, and one more, which
+//               waits for them, adds up the shares
 //   sum_squares out = sum of x²
 //   column_sum  y[c] = sum over rows of x[r, c], for partial results that programs left behind
 #pragma once
@@ -18,18 +18,23 @@ struct SumOfArgs {
   static constexpr const char* kernel = Of == Term::kSquare ? "sum_squares" : "sum";
   Tensor<const T> x;       // [N]
   Tensor<float> partials;  // [P], one for each share of x: see sum_partials
+  Tensor<int32_t> signal;  // [1], zero before and after
   Tensor<float> out;       // [1]
 
   template <class V>
   constexpr void operands(V&& visit) {
-    visit("x", x), visit("partials", partials), visit("out", out, element_wise);
+    visit("x", x), visit("partials", partials), visit("signal", signal, element_wise);
+    visit("out", out, element_wise);
   }
   Dims dims() const { return {{"n", x.cols}, {"partials", partials.cols}}; }
   Cost cost() const {
-    return {.flops = (Of == Term::kSquare ? 2.0 : 1.0) * x.size() + double(partials.size()),
-            .bytes_read = double(x.bytes() + partials.bytes()),
-            .bytes_written = double(partials.bytes() + out.bytes())};
+    return {.flops = (Of == Term::kSquare ? 2.0 : 1.0) * x.size() + shares(),
+            .bytes_read = double(x.bytes() + (shares() > 0 ? partials.bytes() : 0)),
+            .bytes_written = double(sizeof(float)) * shares() + double(out.bytes())};
   }
+  // Elements that are summed in one go, and shares that get any.
+  static constexpr int block = 4096;
+  constexpr int shares() const { return min_of(ceil_div(x.cols, block), partials.cols); }
 };
 template <class T>
 using SumArgs = SumOfArgs<T, Term::kItself>;
@@ -40,12 +45,12 @@ using SumSquaresArgs = SumOfArgs<T, Term::kSquare>;
 // runs.
 constexpr int sum_partials(int cores) { return cores * 8; }
 
-// Resident: programs per multiprocessor, which all work at once.
-template <int Block, int Threads, int Resident>
-struct SumConfig : BlockConfig<Block, Threads> {
-  static constexpr int resident = Resident;
+// Resident: programs per multiprocessor that the registers must allow.
+template <int Threads, int Resident>
+struct SumConfig {
+  static constexpr int threads = Threads, resident = Resident;
   static std::string name() {
-    return BlockConfig<Block, Threads>::name() + "_resident" + std::to_string(resident);
+    return "threads" + std::to_string(threads) + "_resident" + std::to_string(resident);
   }
 };
 
@@ -54,18 +59,17 @@ struct SumOf {
   using Element = T;
   using Config = C;
   using Args = SumOfArgs<T, Of>;
-  static constexpr Traits traits{
-      .threads = C::threads, .min_blocks = C::resident, .persistent = true, .cooperative = true};
-  static Grid grid(const Args& a) { return {a.partials.cols}; }
+  static constexpr Traits traits{.threads = C::threads, .min_blocks = C::resident};
+  static Grid grid(const Args& a) { return {a.shares() + 1}; }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a) {
-    const int shares = a.partials.cols;
-    auto cols = p.arange(shape<C::cols>);
-    p.for_tiles(shares, [&](int share) {
-      auto total = p.zeros(shape<C::cols>);
-      for (int64_t start = int64_t{share} * C::cols; start < a.x.cols;
-           start += int64_t{shares} * C::cols) {
+    const int share = p.program_id(0), shares = a.shares();
+    auto total = p.zeros(shape<Args::block>);
+    auto cols = p.arange(shape<Args::block>);
+    if (share < shares) {
+      for (int64_t start = int64_t{share} * Args::block; start < a.x.cols;
+           start += int64_t{shares} * Args::block) {
         auto i = cols + start;
         auto x = p.load(a.x.data, i, i < a.x.cols);
         if constexpr (Of == Term::kSquare)
@@ -74,15 +78,16 @@ struct SumOf {
           total += x;
       }
       p.store(a.partials.data + share, p.sum(total));
-    });
-    p.grid_sync();
-    if (p.program_id(0) > 0) return;
-    auto total = p.zeros(shape<C::cols>);
-    for (int start = 0; start < shares; start += C::cols) {
-      auto i = cols + start;
-      total += p.load_fresh(a.partials.data, i, i < shares);
+      p.signal(a.signal.data);
+    } else {
+      p.await(a.signal.data, shares, 1);
+      for (int start = 0; start < shares; start += Args::block) {
+        auto i = cols + start;
+        auto partial = p.load_fresh(a.partials.data, i, i < a.partials.cols);
+        total += p.where(i < shares, partial, 0.f);
+      }
+      p.store(a.out.data, p.sum(total));
     }
-    p.store(a.out.data, p.sum(total));
   }
 };
 
@@ -130,11 +135,11 @@ struct ColumnSum {
 };
 
 template <template <class, class> class K, class T>
-using SumSpace = KernelSpace<K, T, SumConfig<4096, 256, 4>, SumConfig<4096, 512, 2>>;
+using SumSpace = KernelSpace<K, T, SumConfig<256, 4>, SumConfig<512, 2>>;
 
 template <class T>
 using ReductionKernels =
     KernelList<SumSpace<Sum, T>, SumSpace<SumSquares, T>,
-               KernelSpace<ColumnSum, T, TileConfig<64, 32, 256>, TileConfig<64, 64, 256>>>;
+               KernelSpace<ColumnSum, T, TileConfig<128, 32, 256>, TileConfig<64, 64, 256>>>;
 
 }  // namespace cria::kernels

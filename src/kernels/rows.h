@@ -23,22 +23,23 @@ constexpr Grid row_grid(const Tensor<T>& t) {
   return {t.cols > 0 ? ceil_div(t.rows, C::rows) : 0, t.batch};
 }
 
-// First choice first: the narrowest tile that holds a row. Long rows of 16-bit elements want two vectors
-// per thread and all the programs that then fit, to keep enough bytes on their way.
-template <template <class, class> class K, class T>
+// First choice first: the narrowest tile that holds a row. Long rows of 16-bit elements want two
+// vectors per thread and all the programs that then fit, `Resident`, to keep enough bytes on their
+// way.
+template <template <class, class> class K, class T, int Resident>
 struct RowSpaceOf {
   using type =
       KernelSpace<K, T, RowConfig<64, 64, 256>, RowConfig<16, 256, 256>, RowConfig<1, 1024, 128>,
-                  RowConfig<1, 2048, 256>, RowConfig<1, 4096, 256, false, 6>, RowConfig<1, 4096, 512>,
-                  RowConfig<1, 8192, 512, true>>;
+                  RowConfig<1, 2048, 256>, RowConfig<1, 4096, 256, false, Resident>,
+                  RowConfig<1, 4096, 512>, RowConfig<1, 8192, 512, true>>;
 };
-template <template <class, class> class K>
-struct RowSpaceOf<K, float> {
-  using type =
-      KernelSpace<K, float, RowConfig<64, 64, 256>, RowConfig<16, 256, 256>, RowConfig<1, 1024, 128>,
-                  RowConfig<1, 2048, 256>, RowConfig<1, 4096, 512>, RowConfig<1, 8192, 512, true>>;
+template <template <class, class> class K, int Resident>
+struct RowSpaceOf<K, float, Resident> {
+  using type = KernelSpace<K, float, RowConfig<64, 64, 256>, RowConfig<16, 256, 256>,
+                           RowConfig<1, 1024, 128>, RowConfig<1, 2048, 256>,
+                           RowConfig<1, 4096, 512>, RowConfig<1, 8192, 512, true>>;
 };
-template <template <class, class> class K, class T>
-using RowSpace = typename RowSpaceOf<K, T>::type;
+template <template <class, class> class K, class T, int Resident = 6>
+using RowSpace = typename RowSpaceOf<K, T, Resident>::type;
 
 }  // namespace cria::kernels

@@ -65,7 +65,7 @@ struct SoftmaxForward {
   CRIA_FN static void run(P& p, const Args& a) {
     const int r0 = p.program_id(0) * C::rows, b = p.program_id(1), n = a.x.cols;
     const int past = n - a.x.rows;  // columns before the first row's own
-    if (n <= C::cols) {
+    if constexpr (C::rows > 1) {
       auto i = column(p.arange(shape<C::rows>) + r0);
       auto j = row(p.arange(shape<C::cols>));
       auto x = p.load(a.x.matrix(b), i * a.x.ld + j, i < a.x.rows && j < n, kNothing);
@@ -77,6 +77,12 @@ struct SoftmaxForward {
         normalise(p.where(i + past >= j, x * a.scale, kNothing));
       else
         normalise(x * a.scale);
+    } else if (n <= C::cols) {
+      auto j = p.arange(shape<C::cols>);
+      auto x = p.load(a.x.at(b, r0, 0), j, j < n, kNothing);
+      auto z = p.where(j < (a.causal ? r0 + past + 1 : n), x * a.scale, kNothing);
+      auto e = p.keep(exp(z - p.max(z)));
+      p.store(a.y.at(b, r0, 0), j, e * (1.f / p.sum(e)), j < n);
     } else if constexpr (C::walks) {
       const auto normalise = [&](int seen, auto hidden) {
         const auto block = [&](int start) {
@@ -165,6 +171,6 @@ struct SoftmaxBackward {
 };
 
 template <class T>
-using SoftmaxKernels = KernelList<RowSpace<SoftmaxForward, T>, RowSpace<SoftmaxBackward, T>>;
+using SoftmaxKernels = KernelList<RowSpace<SoftmaxForward, T, 8>, RowSpace<SoftmaxBackward, T>>;
 
 }  // namespace cria::kernels

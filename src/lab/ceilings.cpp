@@ -78,8 +78,8 @@ double cache_bytes(Device device) {
 Ceiling copy_ceiling(Device device, double bytes) {
   auto from = std::make_shared<Region>(device, bytes / 2);
   auto to = std::make_shared<Region>(device, bytes / 2);
-  // NOTE: in a graph, CUDA 13.0 copies some sizes at two thirds of the rate of their neighbours (512 MiB, not
-  // 500); outside one it does not.
+  // NOTE: in a graph, CUDA 13.0 copies some sizes at two thirds of the rate of their neighbours
+  // (512 MiB, not 500); outside one it does not.
   return {{.name = "copy",
            .run = [=](Stream& s, int turn) { copy(s, to->at(turn), from->at(turn), from->part); },
            .captured = false},
@@ -97,9 +97,12 @@ Ceiling read_ceiling(Device device, double bytes) {
   const int partials = kernels::sum_partials(core_count(device)),
             n = static_cast<int>(from->part / 4);
   auto sums = std::make_shared<Buffer>(device, sizeof(float) * (partials + 1));
+  auto signal = std::make_shared<Buffer>(device, sizeof(int32_t));
+  signal->fill_bytes(0);
   auto run = [=](Stream& s, int turn) {
     launch(s, kernels::SumArgs<float>{vector_of(reinterpret_cast<const float*>(from->at(turn)), n),
                                       vector_of(sums->as<float>(), partials),
+                                      vector_of(signal->as<int32_t>(), 1),
                                       vector_of(sums->as<float>() + partials, 1)});
   };
   return {{"read", run}, amount};

@@ -73,6 +73,7 @@ class TrainerOf final : public Trainer {
   void run_optimizer();
   void sum_losses();
   void replay(std::optional<Graph>& graph, const std::function<void()>& launches);
+  Tensor<int32_t> signal() const { return vector_of(signal_.as<int32_t>(), 1); }
   void mark(Event& phase) {
     if (timed_) phase.record_time(stream_);
   }
@@ -88,6 +89,7 @@ class TrainerOf final : public Trainer {
   Arena activations_;
   std::unique_ptr<Plan<T>> plan_;
   Tensor<float> hyper_, loss_, losses_sum_, norm2_, partials_;
+  Buffer signal_;                // of sums, one after the other
   std::array<Event, 4> phases_;  // start, after forward, after backward, after the optimizer
   struct Graphs {
     std::optional<Graph> step, batch, optimizer;
@@ -112,9 +114,10 @@ TrainerOf<T>::TrainerOf(const TrainerOptions& o)
       rope_(o.device, 0),
       batch_(o.device, o.batch * o.seq, o.model.vocab),
       activations_(o.device),
+      signal_(o.device, sizeof(int32_t)),
       phases_{Event(o.device), Event(o.device), Event(o.device), Event(o.device)} {
   // Gaps between weights are zero and stay so: nothing writes their gradients.
-  for (Buffer* b : {&weights_, &rest_, &m_, &v_, &gradients_, &sum_}) b->fill_bytes(0);
+  for (Buffer* b : {&weights_, &rest_, &m_, &v_, &gradients_, &sum_, &signal_}) b->fill_bytes(0);
   auto take = [&](int count) { return vector_of(scalars_.take<float>(count), count); };
   hyper_ = take(kernels::kAdamWHypers);
   loss_ = take(1), losses_sum_ = take(1), norm2_ = take(1);
@@ -159,9 +162,10 @@ void TrainerOf<T>::set_hyper(float learning_rate) {
 template <class T>
 void TrainerOf<T>::sum_losses() {
   const Tensor<const float> losses = plan_->losses();
-  launch(stream_,
-         kernels::SumArgs<float>{
-             .x = vector_of(losses.data, losses.rows), .partials = partials_, .out = loss_});
+  launch(stream_, kernels::SumArgs<float>{.x = vector_of(losses.data, losses.rows),
+                                          .partials = partials_,
+                                          .signal = signal(),
+                                          .out = loss_});
 }
 
 template <class T>
@@ -187,10 +191,11 @@ void TrainerOf<T>::run_optimizer() {
   const auto sum =
       accumulates() ? vector_of<const float>(sum_.as<float>(), n) : Tensor<const float>{};
   if (accumulates())
-    launch(stream_, kernels::SumSquaresArgs<float>{.x = sum, .partials = partials_, .out = norm2_});
+    launch(stream_, kernels::SumSquaresArgs<float>{
+                        .x = sum, .partials = partials_, .signal = signal(), .out = norm2_});
   else
-    launch(stream_,
-           kernels::SumSquaresArgs<T>{.x = gradients, .partials = partials_, .out = norm2_});
+    launch(stream_, kernels::SumSquaresArgs<T>{
+                        .x = gradients, .partials = partials_, .signal = signal(), .out = norm2_});
   launch(stream_,
          kernels::AdamWArgs<T>{.weights = vector_of(weights_.as<T>(), n),
                                .rest = vector_of(rest_.as<int16_t>(), kSplits ? n : 0),

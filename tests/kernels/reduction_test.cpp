@@ -10,19 +10,22 @@ namespace {
 using namespace kernels;
 
 // sizes: elements, shares
-const bool sum = kernel_test<2>(
-    "Sum",
-    {.small = cross({0, 1, 2047, 2048, 2049, 8191, 8193}, {1, 3, 8}),
-     .large = {{100003, 16}, {300000, 7}}},
-    [](auto& t, int n, int shares) {
-      auto& x = t.input("x", {n});
-      auto& partials = t.fp32_scratch("partials", {shares});
-      auto& out = t.fp32_output("out", {1});
-      double magnitude = 0;
-      for (int i = 0; i < n; ++i) out.want(0, 0) += x(0, i), magnitude += std::abs(x(0, i));
-      out.tolerance = {.length = n, .norm = magnitude};
-      t.run(SumArgs<ElementOf<decltype(t)>>{.x = x, .partials = partials, .out = out});
-    });
+const bool sum = kernel_test<2>("Sum",
+                                {.small = cross({0, 1, 2047, 2048, 2049, 8191, 8193}, {1, 3, 8}),
+                                 .large = {{100003, 16}, {300000, 7}}},
+                                [](auto& t, int n, int shares) {
+                                  auto& x = t.input("x", {n});
+                                  auto& partials = t.fp32_scratch("partials", {shares});
+                                  auto& signal =
+                                      t.i32_input("signal", {1});  // zero, and the same afterwards
+                                  auto& out = t.fp32_output("out", {1});
+                                  double magnitude = 0;
+                                  for (int i = 0; i < n; ++i)
+                                    out.want(0, 0) += x(0, i), magnitude += std::abs(x(0, i));
+                                  out.tolerance = {.length = n, .norm = magnitude};
+                                  t.run(SumArgs<ElementOf<decltype(t)>>{
+                                      .x = x, .partials = partials, .signal = signal, .out = out});
+                                });
 
 const bool sum_squares = kernel_test<2>(
     "SumSquares",
@@ -30,10 +33,12 @@ const bool sum_squares = kernel_test<2>(
     [](auto& t, int n, int shares) {
       auto& x = t.input("x", {n});
       auto& partials = t.fp32_scratch("partials", {shares});
+      auto& signal = t.i32_input("signal", {1});  // zero, and the same afterwards
       auto& out = t.fp32_output("out", {1});
       for (int i = 0; i < n; ++i) out.want(0, 0) += x(0, i) * x(0, i);
       out.tolerance = {.length = n};
-      t.run(SumSquaresArgs<ElementOf<decltype(t)>>{.x = x, .partials = partials, .out = out});
+      t.run(SumSquaresArgs<ElementOf<decltype(t)>>{
+          .x = x, .partials = partials, .signal = signal, .out = out});
     });
 
 const bool column_sum = kernel_test<2>(

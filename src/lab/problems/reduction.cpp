@@ -17,14 +17,16 @@ class Sum final : public Problem {
     plan_sets(double(n) * size_of(dtype()));
     for (int set = 0; set < sets(); ++set) {
       const Operand& x = input(1, 1, n);
-      const Operand& shares = output_of(DType::f32, 1, 1, partials);
+      const Operand& shares = scratch_of(DType::f32, 1, 1, partials);
       const Operand& out = output_of(DType::f32, 1, 1, 1);
+      signals_.push_back(&scratch_of(DType::i32, 1, 1, 1));
       if (set == 0) x_ = &x, out_ = &out;
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
-        add_call(Of == kernels::Term::kSquare ? "sum_squares" : "sum",
-                 kernels::SumOfArgs<T, Of>{x.tensor<T>(), shares.tensor<float>(),
-                                           out.tensor<float>()});
+        add_call(
+            Of == kernels::Term::kSquare ? "sum_squares" : "sum",
+            kernels::SumOfArgs<T, Of>{x.tensor<T>(), shares.tensor<float>(),
+                                      signals_.back()->tensor<int32_t>(), out.tensor<float>()});
       });
     }
   }
@@ -32,6 +34,10 @@ class Sum final : public Problem {
   Ceiling ceiling() const override { return read_ceiling(device(), cost().bytes()); }
 
  private:
+  void prepare(Stream& stream) override {
+    for (const Operand* s : signals_) stream.fill(s->tensor<int32_t>().data, 0, s->bytes());
+  }
+
   Accuracy check_results() const override {
     const Exact want = Of == kernels::Term::kSquare ? x_->sum_squares() : x_->sum();
     return check_output(*out_, {.length = x_->size()}, 1,
@@ -39,6 +45,7 @@ class Sum final : public Problem {
   }
 
   const Operand *x_ = nullptr, *out_ = nullptr;
+  std::vector<const Operand*> signals_;
 };
 
 class ColumnSum final : public Problem {
