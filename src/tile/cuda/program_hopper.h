@@ -278,6 +278,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
                   "store_tile: staging needs the tile's rows and whole 64-column panels per group");
     constexpr int buffers = C / 64 * Count / groups, panels = L::cols / 64, panel_bytes = R * 128;
     constexpr int map_64_rows = 1 * kMapBytes;
+    constexpr bool in_turn = buffers > 1 && buffers != panels;  // else a panel may lie in an operand's memory
     const int lane = tid() % 32, warp = tid() / 32, wg = own_warpgroup();
     const int barrier = 1 + group_ * warpgroups + wg;
     const uint32_t mine = ptx::shared_address(staging.bytes) + group_ * buffers * panel_bytes;
@@ -285,8 +286,10 @@ class ConsumerProgram : public ProgramBase<K, true> {
     for (int panel = 0; panel < panels; ++panel) {
       const uint32_t base = mine + (buffers == panels ? panel : stores_ % buffers) * panel_bytes;
       ++stores_;
-      if (tid() % 128 == 0) ptx::tma_store_wait_read<buffers - 1>();
-      ptx::bar_sync(barrier, 128);
+      if constexpr (!in_turn) {
+        if (tid() % 128 == 0) ptx::tma_store_wait_read<buffers - 1>();
+        ptx::bar_sync(barrier, 128);
+      }
 #pragma unroll
       for (int s = 0; s < L::strips; ++s) {
         const int row = (s * warps + warp) * 16 + lane % 16;
@@ -299,6 +302,8 @@ class ConsumerProgram : public ProgramBase<K, true> {
         }
       }
       ptx::fence_async_proxy();
+      if constexpr (in_turn)  // the barrier then tells all that the next buffer is free, too
+        if (tid() % 128 == 0) ptx::tma_store_wait_read<buffers - 2>();
       ptx::bar_sync(barrier, 128);
       if (tid() % 128 == 0) {
 #pragma unroll
