@@ -76,8 +76,9 @@ struct AttentionForward {
   static constexpr float kMasked = -1e30f;  // finite, so that rows without any key stay NaN-free
 
   static bool fits(const Args& a) {
-    return a.q.cols <= C::head_dim && a.q.cols > C::head_dim - 64 &&
-           (sizeof(T) == 2 || C::traits.dot == a.precision);
+    constexpr int narrower = C::head_dim > 64 ? C::head_dim / 2 : 0;
+    return a.q.cols <= C::head_dim && a.q.cols > narrower &&
+           (sizeof(T) == 2 || C::head_dim > 128 || C::traits.dot == a.precision);
   }
   static Grid grid(const Args& a) {
     return {a.q.cols > 0 ? ceil_div(a.q.rows, C::queries) : 0, a.q.batch};
@@ -152,6 +153,7 @@ struct AttentionForward {
   }
 };
 
+// Heads of 64 and 128 have tiles of their own; wider ones share one, which multiplies fp32 as fp32.
 template <class T>
 struct AttentionSpace {
   template <int M, int N, int D, int S, int Threads, int Resident = 1>
@@ -161,8 +163,8 @@ struct AttentionSpace {
   using type = KernelSpace<AttentionForward, T, Hopper<64, 64, 64, 2, 128, 3>,
                            Hopper<64, 128, 64, 2, 128, 2>, Hopper<128, 128, 64, 2, 256>,
                            Hopper<128, 128, 128, 2, 256>, Hopper<128, 64, 128, 2, 256>,
-                           Hopper<128, 64, 192, 2, 256>, Hopper<128, 64, 256, 2, 256>,
-                           Ampere<64, 64, 64, 2>, Ampere<64, 64, 128, 2>, Ampere<64, 32, 192, 2>,
+                           Hopper<128, 64, 256, 2, 256>,
+                           Ampere<64, 64, 64, 2>, Ampere<64, 64, 128, 2>,
                            Ampere<64, 32, 256, 2>>;
 };
 template <>
@@ -170,11 +172,8 @@ struct AttentionSpace<float> {
   template <int M, int N, int D, DotPrecision Dot = DotPrecision::kFp32>
   using Ampere = AttentionConfig<Lowering::kAmpere, M, N, D, 2, M * 2, 1, Dot>;
   using type = KernelSpace<AttentionForward, float, Ampere<64, 64, 64>, Ampere<64, 32, 128>,
-                           Ampere<64, 32, 192>, Ampere<64, 32, 256>,
                            Ampere<64, 64, 64, DotPrecision::kTf32>,
-                           Ampere<64, 32, 128, DotPrecision::kTf32>,
-                           Ampere<64, 32, 192, DotPrecision::kTf32>,
-                           Ampere<64, 32, 256, DotPrecision::kTf32>>;
+                           Ampere<64, 32, 128, DotPrecision::kTf32>, Ampere<64, 32, 256>>;
 };
 
 template <class T>

@@ -285,20 +285,18 @@ struct AttentionBackwardSpaces {
   using q = KernelSpace<AttentionBackwardQ, T, Hopper<64, 64, 64, 3, 128, 2, true>,
                         Hopper<128, 128, 64, 3, 256, 1, true>, Hopper<192, 64, 128, 3, 384>,
                         Hopper<128, 64, 128, 3, 256, 1, true>, Ampere<64, 64, 64>,
-                        Ampere<64, 32, 128>, Ampere<64, 32, 192>, Ampere<64, 32, 256>>;
+                        Ampere<64, 32, 128>, Ampere<64, 32, 256>>;
   using kv = KernelSpace<AttentionBackwardKv, T, Hopper<64, 64, 64, 3, 128, 2, true>,
                          Hopper<64, 128, 128, 3, 256>, Ampere<64, 64, 64>, Ampere<32, 64, 128>,
-                         Ampere<32, 64, 192>, Ampere<32, 64, 256>>;
+                         Ampere<32, 64, 256>>;
 };
 template <>
 struct AttentionBackwardSpaces<float> {
   template <template <class, class> class K, template <int, int, DotPrecision> class Shaped>
   using Space =
       KernelSpace<K, float, Shaped<64, 64, DotPrecision::kFp32>,
-                  Shaped<32, 128, DotPrecision::kFp32>, Shaped<16, 192, DotPrecision::kFp32>,
-                  Shaped<16, 256, DotPrecision::kFp32>, Shaped<64, 64, DotPrecision::kTf32>,
-                  Shaped<32, 128, DotPrecision::kTf32>, Shaped<16, 192, DotPrecision::kTf32>,
-                  Shaped<16, 256, DotPrecision::kTf32>>;
+                  Shaped<32, 128, DotPrecision::kFp32>, Shaped<64, 64, DotPrecision::kTf32>,
+                  Shaped<32, 128, DotPrecision::kTf32>, Shaped<16, 256, DotPrecision::kFp32>>;
   // Blocks of 64 that stay, and of `Walked` that pass by.
   template <int Walked, int D, DotPrecision Dot>
   using KeysPass = AttentionBackwardConfig<Lowering::kAmpere, 64, Walked, D, 2, 128, 1, false, Dot>;

@@ -65,11 +65,11 @@ void check(Case& t, AdamWArgs<ElementOf<Case>> args, Weights& weights, int n, in
 template <class Case>
 void check(Case& t, int n, int decayed, Gradient from = Gradient::kTyped, const Hyper& h = {}) {
   AdamWArgs<ElementOf<Case>> args{};
-  if constexpr (sizeof(ElementOf<Case>) == 2) {
+  if constexpr (std::is_same_v<ElementOf<Case>, bf16>) {
     auto [weights, rest] = t.split_inout("weights", {n});
     args.weights = weights, args.rest = rest;
     check(t, args, rest, n, decayed, from, h);
-  } else {
+  } else if constexpr (std::is_same_v<ElementOf<Case>, float>) {
     auto& weights = t.fp32_inout("weights", {n});
     args.weights = weights;
     check(t, args, weights, n, decayed, from, h);

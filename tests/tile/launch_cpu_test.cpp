@@ -105,6 +105,46 @@ TEST(CpuLaunch, GridBarriersSeparatePhases) {
   }
 }
 
+// The first n programs write, and as many after them read what several of those wrote, once they
+// have signalled: y[t] = the sum of all h, by way of one place for every third of the writers.
+struct WritersThenReaders {
+  using Element = float;
+  struct Args {
+    float *h, *y;
+    int32_t* places;  // [3]
+    int n;
+  };
+  static constexpr Traits traits{.threads = 32};
+  static Grid grid(const Args& a) { return {2 * a.n}; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a) {
+    const int id = p.program_id(0);
+    if (id < a.n) {
+      p.store(a.h + id, float(id));
+      p.signal(a.places + id % 3);
+      return;
+    }
+    for (int place = 0; place < 3; ++place) p.await(a.places + place, (a.n + 2 - place) / 3, a.n);
+    float sum = 0;
+    for (int i = 0; i < a.n; ++i) sum += p.load(a.h + i);
+    p.store(a.y + (id - a.n), sum);
+  }
+};
+
+TEST(CpuLaunch, ReadersAwaitTheirWriters) {
+  for (int workers : {1, 2, 5}) {
+    ThreadPool pool(workers);
+    int32_t places[3] = {};
+    for (int n : {0, 1, 3, 200, 200}) {  // the places are as good as new each time
+      std::vector<float> h(n), y(n);
+      launch<WritersThenReaders>(pool, {h.data(), y.data(), places, n});
+      for (int t = 0; t < n; ++t)
+        ASSERT_EQ(y[t], n * (n - 1) / 2) << workers << " workers, reader " << t;
+      for (const int32_t place : places) EXPECT_EQ(place, 0) << workers << " workers, n " << n;
+    }
+  }
+}
+
 // Shared tiles and spare room come from the worker's scratch, each program its own.
 struct UsesShared {
   using Element = float;
