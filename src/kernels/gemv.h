@@ -68,9 +68,10 @@ struct Gemv {
     const Mask inside{a.y.cols - r0, 1};
     unrolled<C::few>([&](int i) {
       if (i >= m) return;
+      auto added = zero;  // loaded by all that hold an element before any of them stores it
+      if (a.residual.data) added = p.load(layout_of(zero), a.residual.row(i), out, inside);
       p.combine(total[i]);
-      if (a.residual.data) total[i] += p.load(layout_of(zero), a.residual.row(i), out, inside);
-      p.store(a.y.row(i), out, total[i], inside);
+      p.store(a.y.row(i), out, total[i] + added, inside);
     });
   }
 };
