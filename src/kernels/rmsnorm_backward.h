@@ -73,27 +73,19 @@ struct RmsNormBackward {
   template <class P>
   CRIA_FN static void run_share(P& p, const Args& a, int share) {
     constexpr auto tile = shape<C::rows, C::cols>;
-    const int n = a.x.cols, step = a.partials.rows * C::rows;
+    const int n = a.x.cols;
     auto dw = p.zeros(tile);
-    const auto rows_from = [&](int r0, const auto& x, const auto& dy) {
+    const int step = a.partials.rows * C::rows;
+    auto x = p.load(a.x, tile, share * C::rows, 0), dy = p.load(a.dy, tile, share * C::rows, 0);
+    for (int r0 = share * C::rows; r0 < a.x.rows; r0 += step) {
+      auto next_x = p.load(a.x, tile, r0 + step, 0), next_dy = p.load(a.dy, tile, r0 + step, 0);
       auto add = p.load(a.add, tile, r0, 0);  // zeros, from no memory, when there is none
       auto w = p.load(cols_of(x), a.w, 0, 0);
       auto r = p.keep(p.load(rows_of(x), a.r, r0, 0));
       auto pull = p.sum(dy * w * x, axis<1>) * (r * r * r) / n;
       dw += dy * x * r;
       p.store(a.dx, dy * w * r - x * pull + add, r0, 0);
-    };
-    const auto load_rows = [&](const Tensor<const T>& t, int r0) { return p.load(t, tile, r0, 0); };
-    int r0 = share * C::rows;
-    if (r0 < a.x.rows && a.x.rows <= step) {  // nothing to come: all loads are on their way at once
-      rows_from(r0, load_rows(a.x, r0), load_rows(a.dy, r0));
-    } else if (r0 < a.x.rows) {
-      auto x = load_rows(a.x, r0), dy = load_rows(a.dy, r0);
-      for (; r0 < a.x.rows; r0 += step) {
-        auto next_x = load_rows(a.x, r0 + step), next_dy = load_rows(a.dy, r0 + step);
-        rows_from(r0, x, dy);
-        x = next_x, dy = next_dy;  // like add, on their way since before the sum
-      }
+      x = next_x, dy = next_dy;  // like add, on their way since before the sum
     }
     p.store(a.partials, p.sum(dw, axis<0>), share, 0);
   }
