@@ -44,8 +44,13 @@ class Run {
 
  private:
   int rows() const { return options_.trainer.batch * options_.trainer.seq; }
-  bool due(int64_t every, int64_t steps) const { return every > 0 && steps % every == 0; }
+  static bool due(int64_t every, int64_t steps) { return every > 0 && steps % every == 0; }
   bool due(int64_t every) const { return due(every, trainer_->steps()); }
+  // Whether there is a report after this many steps: its phases must be timed.
+  bool reports(int64_t steps) const {
+    return due(options_.report_every, steps) || due(options_.save_every, steps) ||
+           steps == options_.schedule.steps;
+  }
 
   void begin() {
     trainer_->initialise(options_.seed);
@@ -75,8 +80,8 @@ class Run {
       batches.push_back({tokens, targets});
     }
     rate_ = options_.schedule.rate(number);
-    trainer_->step(batches, rate_, due(options_.report_every, number + 1));
-    if (due(options_.report_every) || due(options_.save_every)) report();
+    trainer_->step(batches, rate_, reports(number + 1));
+    if (reports(trainer_->steps())) report();
     if (due(options_.validate_every)) validate();
     if (due(options_.sample_every)) sample();
     if (due(options_.save_every)) save();
