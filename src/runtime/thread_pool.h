@@ -89,7 +89,7 @@ class ThreadPool {
   std::atomic<bool> failed_{false};
 };
 
-// Hands out tasks in chunks, each a share of those that are left: few at first, and so small in the
+// Hands out tasks in chunks, each a share of those that are left: large at first, and so small in the
 // end that all workers finish together.
 template <class F>
 struct ThreadPool::TaskQueue {
