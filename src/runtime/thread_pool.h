@@ -89,8 +89,8 @@ class ThreadPool {
   std::atomic<bool> failed_{false};
 };
 
-// Hands out tasks in chunks, each a share of those that are left: large at first, and so small in the
-// end that all workers finish together.
+// Hands out tasks in chunks, each a share of those that are left: large at first, and so small in
+// the end that all workers finish together.
 template <class F>
 struct ThreadPool::TaskQueue {
   F& f;
