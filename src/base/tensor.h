@@ -20,12 +20,12 @@ struct Tensor {
   int64_t head_stride = 0;           // elements from one matrix of a group to the next
   const void* descriptor = nullptr;  // a launch's own handle on the view (TMA maps); callers leave it
 
-  constexpr T* matrix(int64_t b) const {
+  constexpr T* matrix(int b) const {
     return heads == 1 ? data + b * batch_stride
                       : data + b / heads * batch_stride + b % heads * head_stride;
   }
   constexpr T* row(int64_t r) const { return data + r * ld; }
-  constexpr T* at(int64_t b, int64_t r, int64_t c) const { return matrix(b) + r * ld + c; }
+  constexpr T* at(int b, int64_t r, int64_t c) const { return matrix(b) + r * ld + c; }
 
   // Elements in the view, without the gaps between rows.
   constexpr int64_t size() const { return int64_t{batch} * rows * cols; }

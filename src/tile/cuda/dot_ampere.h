@@ -15,20 +15,21 @@ inline constexpr int k_step = sizeof(T) == 2 ? 16 : 8;
 template <class T, int R, int C>
 CRIA_FN void a_fragment(View<T, R, C> v, int row0, int kk, uint32_t (&r)[4]) {
   const int l = threadIdx.x % 32;
-  ptx::ldmatrix(r, v.address + v.chunk_offset(row0 + l % 16, kk * 2 + l / 16));
+  ptx::ldmatrix(r, v.address + v.moved(v.chunk_offset(l % 16, l / 16), row0, kk * 2));
 }
 template <class T, int R, int C>
 CRIA_FN void a_fragment(Transposed<View<T, R, C>> a, int row0, int kk, uint32_t (&r)[4]) {
   const auto v = a.view;
   const int l = threadIdx.x % 32;
   if constexpr (sizeof(T) == 2) {
-    ptx::ldmatrix_trans(
-        r, v.address + v.chunk_offset(kk * 16 + l / 16 * 8 + l % 8, row0 / 8 + l / 8 % 2));
+    const int own = v.chunk_offset(l / 16 * 8 + l % 8, l / 8 % 2);
+    ptx::ldmatrix_trans(r, v.address + v.moved(own, kk * 16, row0 / 8));
   } else {
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      r[i] = ptx::load_shared_32(v.address +
-                                 v.offset(kk * 8 + l % 4 + i / 2 * 4, row0 + l / 4 + i % 2 * 8));
+    for (int i = 0; i < 4; ++i) {
+      const int own = v.offset(l % 4 + i / 2 * 4, l / 4);
+      r[i] = ptx::load_shared_32(v.address + v.moved(own, kk * 8, row0 / 4 + i % 2 * 2));
+    }
   }
 }
 
@@ -40,78 +41,129 @@ CRIA_FN void b_fragment(Transposed<View<T, R, C>> b, int col0, int kk, uint32_t 
   const auto v = b.view;
   const int l = threadIdx.x % 32;
   if constexpr (!Paired) {
-    ptx::ldmatrix(r, v.address + v.chunk_offset(col0 + l % 8 + l / 16 * 8, kk * 2 + l / 8 % 2));
+    const int own = v.chunk_offset(l % 8 + l / 16 * 8, l / 8 % 2);
+    ptx::ldmatrix(r, v.address + v.moved(own, col0, kk * 2));
   } else {
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      r[i] = ptx::load_shared_32(v.address +
-                                 v.offset(col0 + l / 4 + i / 2 * 8, kk * 8 + l % 4 * 2 + i % 2));
+    for (int i = 0; i < 4; ++i) {
+      const int own = v.offset(l / 4, l % 4 * 2 + i % 2);
+      r[i] = ptx::load_shared_32(v.address + v.moved(own, col0 + i / 2 * 8, kk * 2));
+    }
   }
 }
 template <bool Paired, class T, int R, int C>
 CRIA_FN void b_fragment(View<T, R, C> v, int col0, int kk, uint32_t (&r)[4]) {
   const int l = threadIdx.x % 32;
   if constexpr (sizeof(T) == 2) {
-    ptx::ldmatrix_trans(r, v.address + v.chunk_offset(kk * 16 + l % 16, col0 / 8 + l / 16));
+    const int own = v.chunk_offset(l % 16, l / 16);
+    ptx::ldmatrix_trans(r, v.address + v.moved(own, kk * 16, col0 / 8));
   } else {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int k = kk * 8 + (Paired ? l % 4 * 2 + i % 2 : l % 4 + i % 2 * 4);
-      r[i] = ptx::load_shared_32(v.address + v.offset(k, col0 + l / 4 + i / 2 * 8));
+      const int own = v.offset(Paired ? l % 4 * 2 + i % 2 : l % 4 + i % 2 * 4, l / 4);
+      r[i] = ptx::load_shared_32(v.address + v.moved(own, kk * 8, col0 / 4 + i / 2 * 2));
     }
   }
 }
 
-// c += a b for one 16 x 8 block of 16-bit operands.
+// A fragment of N words as mma takes it: 16-bit elements as they are, fp32 as tf32 and, for full precision,
+// what rounding to tf32 leaves over.
+template <class T, int N>
+struct Fragment {
+  uint32_t v[N];
+  Fragment() = default;
+  CRIA_FN explicit Fragment(const uint32_t* words) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) v[i] = words[i];
+  }
+};
+template <int N>
+struct Fragment<float, N> {
+  uint32_t v[N], rest[N];
+  Fragment() = default;
+  CRIA_FN explicit Fragment(const uint32_t* words) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const float x = __uint_as_float(words[i]);
+      v[i] = ptx::to_tf32(x);
+      rest[i] = ptx::to_tf32(x - __uint_as_float(v[i]));
+    }
+  }
+};
+
+// c += a b for one 16 x 8 block.
 template <DotPrecision, class T>
-  requires(sizeof(T) == 2)
-CRIA_FN void multiply(Type<T> t, float* c, const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  ptx::mma(t, c, a, b0, b1);
+CRIA_FN void multiply(float* c, const Fragment<T, 4>& a, const Fragment<T, 2>& b) {
+  ptx::mma(Type<T>{}, c, a.v, b.v[0], b.v[1]);
 }
-// fp32: tf32 once, or three times with both operands split into a leading and a trailing tf32 part.
 template <DotPrecision Precision>
-CRIA_FN void multiply(Type<float>, float* c, const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  const uint32_t b[2] = {b0, b1};
-  uint32_t ah[4], al[4], bh[2], bl[2];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    ah[i] = ptx::to_tf32(__uint_as_float(a[i]));
-    al[i] = ptx::to_tf32(__uint_as_float(a[i]) - __uint_as_float(ah[i]));
-  }
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    bh[i] = ptx::to_tf32(__uint_as_float(b[i]));
-    bl[i] = ptx::to_tf32(__uint_as_float(b[i]) - __uint_as_float(bh[i]));
-  }
+CRIA_FN void multiply(float* c, const Fragment<float, 4>& a, const Fragment<float, 2>& b) {
   if constexpr (Precision == DotPrecision::kFp32) {
-    ptx::mma_tf32(c, al, bh[0], bh[1]);
-    ptx::mma_tf32(c, ah, bl[0], bl[1]);
+    ptx::mma_tf32(c, a.rest, b.v[0], b.v[1]);
+    ptx::mma_tf32(c, a.v, b.rest[0], b.rest[1]);
   }
-  ptx::mma_tf32(c, ah, bh[0], bh[1]);
+  ptx::mma_tf32(c, a.v, b.v[0], b.v[1]);
 }
 
-// acc += A B, where read_a(strip, kk, fragment) supplies A.
-template <DotPrecision Precision, class T, bool Paired, int K, class ReadA, class B, class L>
-CRIA_FN void dot_mma(Tile<float, L>& acc, ReadA read_a, B b) {
+// Where the fragments of A come from: shared memory, or registers in the layout of an accumulator. There
+// 16-bit pairs are the fragment already; fp32 columns come in pairs.
+template <class A>
+struct SharedOperand {
+  A a;
+  int row0, row_step;
+  CRIA_FN void read(int strip, int k0, int k, uint32_t (&r)[4]) const {
+    a_fragment(a, row0 + strip * row_step, k0 + k, r);
+  }
+  CRIA_FN void advance(int) {}
+};
+template <class T, class L>
+struct RegisterOperand {
+  Operand<T, L> a;
+  CRIA_FN void read(int strip, int, int k, uint32_t (&r)[4]) const {
+    const uint32_t* v = a.v + (strip * (L::groups * int(sizeof(T)) / 4) + k) * 4;
+    const bool pairs = sizeof(T) == 4;
+    r[0] = v[0], r[1] = v[pairs ? 2 : 1], r[2] = v[pairs ? 1 : 2], r[3] = v[3];
+  }
+  // Registers have no addresses: what comes next moves to the front.
+  CRIA_FN void advance(int steps) {
+#pragma unroll
+    for (int i = 0; i + steps * 4 < Operand<T, L>::words; ++i) a.v[i] = a.v[i + steps * 4];
+  }
+};
+
+// acc += A B. Unrolled over a panel of k, four steps, and no further: a loop of several products
+// in full would not fit the instruction cache.
+template <DotPrecision Precision, class T, bool Paired, int K, class A, class B, class L>
+CRIA_FN void dot_mma(Tile<float, L>& acc, A a, B b) {
   static_assert(K % k_step<T> == 0, "dot: the inner dimension must be a multiple of the mma step");
   static_assert(L::cols % 16 == 0, "dot: mma.sync takes columns of acc in groups of 16");
   static_assert(B::rows == K && B::cols == L::cols,
                 "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
+  constexpr int steps = K / k_step<T>, unrolled = steps % 4 == 0 ? 4 : steps;
+#pragma unroll 1
+  for (int k0 = 0; k0 < steps; k0 += unrolled) {
 #pragma unroll
-  for (int kk = 0; kk < K / k_step<T>; ++kk) {
-    uint32_t a[L::strips][4];
-#pragma unroll
-    for (int s = 0; s < L::strips; ++s) read_a(s, kk, a[s]);
-#pragma unroll
-    for (int n = 0; n < L::groups; n += 2) {
-      uint32_t f[4];
-      b_fragment<Paired>(b, n * 8, kk, f);
+    for (int k = 0; k < unrolled; ++k) {
+      Fragment<T, 4> rows[L::strips];
 #pragma unroll
       for (int s = 0; s < L::strips; ++s) {
-        multiply<Precision>(Type<T>{}, acc.v + (s * L::groups + n) * 4, a[s], f[0], f[1]);
-        multiply<Precision>(Type<T>{}, acc.v + (s * L::groups + n + 1) * 4, a[s], f[2], f[3]);
+        uint32_t words[4];
+        a.read(s, k0, k, words);
+        rows[s] = Fragment<T, 4>(words);
+      }
+#pragma unroll
+      for (int n = 0; n < L::groups; n += 2) {
+        uint32_t f[4];
+        b_fragment<Paired>(b, n * 8, k0 + k, f);
+        const Fragment<T, 2> left(f), right(f + 2);
+#pragma unroll
+        for (int s = 0; s < L::strips; ++s) {
+          multiply<Precision>(acc.v + (s * L::groups + n) * 4, rows[s], left);
+          multiply<Precision>(acc.v + (s * L::groups + n + 1) * 4, rows[s], right);
+        }
       }
     }
+    a.advance(unrolled);
   }
 }
 

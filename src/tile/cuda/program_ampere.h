@@ -22,26 +22,25 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
   template <class T, int R, int C, class U>
   CRIA_FN void fetch(View<T, R, C> v, Tensor<U> t, int batch, int r0, int c0) {
     static_assert(std::is_same_v<T, std::remove_cv_t<U>>, "fetch: view and tensor differ in type");
-    constexpr int per_row = C / v.chunk;
-    const U* base = t.at(batch, 0, 0);
+    // A pass of all threads copies some rows, or a part of one; a thread keeps its columns over the rows.
+    constexpr int per_row = C / v.chunk, across = min_of(per_row, threads), down = threads / across;
+    static_assert(per_row % across == 0 && threads % across == 0,
+                  "fetch: a row's 16-byte chunks must divide the threads, or the threads them");
+    const int r = tid() / across;
 #pragma unroll
-    for (int i = 0; i < R * per_row; i += threads) {
-      const int k = i + tid(), r = k / per_row, chunk = k % per_row, c = c0 + chunk * v.chunk;
-      if (R * per_row % threads != 0 && k >= R * per_row) break;
-      const int valid = r0 + r < t.rows ? t.cols - c : 0;  // elements of this chunk inside the tensor
-      const uint32_t to = v.address + v.chunk_offset(r, chunk);
-      if constexpr (Aligned) {
-        const int bytes = valid <= 0 ? 0 : min_of(valid * int(sizeof(T)), 16);
-        ptx::copy_async_16(to, bytes ? base + (r0 + r) * t.ld + c : base, bytes);
-      } else {
-#pragma unroll
-        for (int e = 0; e < v.chunk; ++e) {
-          const T x = e < valid ? base[(r0 + r) * t.ld + c + e] : T{};
-          if constexpr (sizeof(T) == 2)
-            ptx::store_shared_16(to + e * 2, x.bits);
-          else
-            ptx::store_shared_32(to + e * 4, __float_as_uint(x));
-        }
+    for (int first = 0; first < per_row; first += across) {
+      const int chunk = first + tid() % across, c = c0 + chunk * v.chunk;
+      const int valid = min_of(t.cols - c, v.chunk);  // elements of this chunk inside the tensor
+      const U* from = t.at(batch, r0 + r, 0) + c;
+#pragma unroll(Aligned ? R : 1)
+      for (int i = 0; i < R; i += down, from += down * t.ld) {
+        if (R % down != 0 && i + r >= R) break;
+        const bool inside = valid > 0 && r0 + r + i < t.rows;
+        const uint32_t to = v.address + v.chunk_offset(r + i, chunk);
+        if constexpr (Aligned)
+          ptx::copy_async_16(to, from, inside);  // a chunk lies inside as a whole
+        else
+          copy_elements<v.chunk>(to, from, inside ? valid : 0);
       }
     }
   }
@@ -109,17 +108,12 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
   CRIA_FN void dot(Tile<float, L>& acc, A a, B b) {
     using T = typename ElementOf<B>::type;
     if constexpr (requires { a.v; }) {
-      dot_mma<K::traits.dot, T, sizeof(T) == 4, B::rows>(
-          acc, [&](int s, int kk, uint32_t(&r)[4]) { register_fragment<T>(a, s, kk, r); }, b);
+      dot_mma<K::traits.dot, T, sizeof(T) == 4, B::rows>(acc, RegisterOperand{a}, b);
     } else {
       static_assert(A::rows == L::rows && A::cols == B::rows && B::cols == L::cols,
                     "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
-      dot_mma<K::traits.dot, T, false, B::rows>(
-          acc,
-          [&](int s, int kk, uint32_t(&r)[4]) {
-            a_fragment(a, (s * warps + tid() / 32) * 16, kk, r);
-          },
-          b);
+      const SharedOperand<A> rows{a, tid() / 32 * 16, warps * 16};
+      dot_mma<K::traits.dot, T, false, B::rows>(acc, rows, b);
     }
   }
   template <class L, class A, class B>
@@ -162,21 +156,21 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
   template <class V>
   struct ElementOf<Transposed<V>> : ElementOf<V> {};
 
+  template <int N, class T>
+  static CRIA_FN void copy_elements(uint32_t to, const T* from, int valid) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const T x = i < valid ? from[i] : T{};
+      if constexpr (sizeof(T) == 2)
+        ptx::store_shared_16(to + i * 2, x.bits);
+      else
+        ptx::store_shared_32(to + i * 4, __float_as_uint(x));
+    }
+  }
   template <int Left>
   CRIA_FN void wait_stages() {
     ptx::copy_async_wait<Left>();
     sync();
-  }
-  // A from an accumulator-layout tile: 16-bit pairs are already the fragment; fp32 columns come in pairs.
-  template <class T, class L>
-  static CRIA_FN void register_fragment(const Operand<T, L>& a, int s, int kk, uint32_t (&r)[4]) {
-    if constexpr (sizeof(T) == 2) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) r[i] = a.v[(s * (L::groups / 2) + kk) * 4 + i];
-    } else {
-      const uint32_t* v = a.v + (s * L::groups + kk) * 4;
-      r[0] = v[0], r[1] = v[2], r[2] = v[1], r[3] = v[3];
-    }
   }
 };
 

@@ -29,6 +29,11 @@ struct View {
   static constexpr int offset(int r, int c) {
     return chunk_offset(r, c / chunk) + c % chunk * int(sizeof(T));
   }
+  // From one of these offsets, `rows` down (a multiple of 8) and `chunks` to the right, of a chunk in a place
+  // that shares no bits with `chunks`: one instruction where the rest is known, at most.
+  static constexpr int moved(int offset, int rows, int chunks) {
+    return (offset ^ chunks % 8 * 16) + chunks / 8 * panel_bytes + rows * 128;
+  }
 };
 
 // A view read with rows and columns exchanged, as an operand of dot.

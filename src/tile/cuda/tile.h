@@ -21,7 +21,8 @@ struct Tile {
 template <class T, class L>
 struct Operand {
   using Layout = L;
-  uint32_t v[sizeof(T) == 2 ? L::regs / 2 : L::regs];
+  static constexpr int words = L::regs * int(sizeof(T)) / 4;
+  uint32_t v[words];
   CRIA_FN float unpacked(int i) const {
     if constexpr (sizeof(T) == 4) {
       return __uint_as_float(v[i]);

@@ -5,10 +5,13 @@
 
 namespace cria::tile::ptx {
 
-// 16 bytes, of which `valid` come from memory and the rest are zero.
-__device__ __forceinline__ void copy_async_16(uint32_t shared, const void* global, int valid) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(valid)
-               : "memory");
+// 16 bytes; zeros, and nothing read, where the source does not count.
+__device__ __forceinline__ void copy_async_16(uint32_t shared, const void* global, bool counts) {
+  asm volatile(
+      "{\n.reg .pred ignored;\nsetp.eq.u32 ignored, %2, 0;\n"
+      "cp.async.cg.shared.global [%0], [%1], 16, ignored;\n}\n" ::"r"(shared),
+      "l"(global), "r"(uint32_t{counts})
+      : "memory");
 }
 __device__ __forceinline__ void copy_async_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
