@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "tile/cpu/program_base.h"
+#include "tile/cpu/program_host.h"
 
 namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
 template <class K>
-using Program = ProgramBase<K, NoProbe>;
+using Program = ProgramHost<K, NoProbe>;
 
 template <class K, class Executor>
 void launch(Executor& executor, const typename K::Args& args) {

@@ -1,20 +1,16 @@
-// The program object a kernel body is written against: one program runs a whole tile sequentially
-// on one core. The CPU target is this class with a probe that does nothing, the trace target with
-// one that records every access. Every operation that touches memory knows the kernel's line it was
-// called from.
+// The part of a program that deals with tiles in global memory and in registers; program_host.h
+// adds shared memory. Every operation that touches memory knows the kernel's line it was called
+// from.
 #pragma once
 
 #include <atomic>
 #include <thread>
 
 #include "base/tensor.h"
-#include "tile/cpu/dot.h"
-#include "tile/cpu/pipeline.h"
 #include "tile/cpu/print.h"
 #include "tile/cpu/probe.h"
 #include "tile/cpu/reduce.h"
 #include "tile/cpu/run.h"
-#include "tile/cpu/shared.h"
 #include "tile/cpu/store.h"
 #include "tile/kernel.h"
 
@@ -45,9 +41,8 @@ class ProgramBase {
   template <int M, int N>
   using DefaultLayout = Blocked<M, N, widest_vector<M, N, threads>(vector_wish()), threads>;
 
-  // `spare` is room for two times spare_floats<K>().
-  CRIA_FN ProgramBase(const LaunchState& launch, int64_t index, float* spare, Probe probe = {})
-      : launch_(launch), spare_(spare), probe_(probe) {
+  CRIA_FN ProgramBase(const LaunchState& launch, int64_t index, Probe probe)
+      : probe_(probe), launch_(launch) {
     const Grid& g = launch.programs;
     id_[0] = static_cast<int>(index % g.x);
     id_[1] = static_cast<int>(index / g.x % g.y);
@@ -117,8 +112,8 @@ class ProgramBase {
                          Source at = Source::current()) {
     t += load(L{}, x, r0, c0, batch, at);
   }
-  // f(low, high, x, y) for the elements of columns N apart, in place, with the tables' elements they
-  // meet; in whole 2 N columns, those that begin inside the mask.
+  // f(low, high, x, y) for the elements of columns N apart, in place, with the tables' elements
+  // they meet; in whole 2 N columns, those that begin inside the mask.
   template <int N, class L, class F>
   CRIA_FN void update_pairs(Pairs<N> apart, Tile<float, L>& t, F f, const PairTables& tables,
                             Mask mask = {}, Source at = Source::current()) {
@@ -295,93 +290,6 @@ class ProgramBase {
   CRIA_FN auto trans(const X& x, Source at = Source::current()) {
     return trans(x, pad<1>, at);
   }
-  template <class T, int R, int C>
-  CRIA_FN auto trans(View<T, R, C> v) const {
-    return Transposed<View<T, R, C>>{v};
-  }
-
-  // ---- shared memory
-  template <class T, int R, int C, class U>
-  CRIA_FN void fetch(View<T, R, C> v, Tensor<U> t, int batch, int r0, int c0,
-                     Source at = Source::current()) {
-    static_assert(std::is_same_v<T, std::remove_cv_t<U>>, "fetch: view and tensor differ in type");
-    probe_.fetch(v, t, batch, r0, c0, at);
-    auto& s = *v.stage;
-    s.rows = clip(t.rows - r0, R), s.cols = clip(t.cols - c0, C);
-    if (s.cols == 0) s.rows = 0;
-    s.source = s.rows > 0 ? t.at(batch, r0, c0) : nullptr;
-    s.ld = t.ld;
-    s.form = Form::kFetched;
-  }
-  CRIA_FN void fetch_wait() const {}
-  template <class T, int R, int C, Expression X>
-  CRIA_FN void write(View<T, R, C> v, const X& x, Source at = Source::current()) {
-    using L = typename X::Layout;
-    static_assert(L::rows == R && L::cols == C, "write: tile and view differ in shape");
-    probe_.write(v, L{}, at);
-    evaluate(map([](float e) { return rounded_to<T>(e); }, x), v.data);
-    v.stage->form = Form::kWritten;
-  }
-  template <class T, int R, int C>
-  CRIA_FN auto read(View<T, R, C> v, Source at = Source::current()) {
-    return read(v, DefaultLayout<R, C>{}, at);
-  }
-  template <class T, int R, int C, TileLayout L>
-  CRIA_FN Tile<float, L> read(View<T, R, C> v, L layout, Source at = Source::current()) {
-    static_assert(L::rows == R && L::cols == C, "read: layout and view differ in shape");
-    require_filled(v);
-    probe_.read(v, layout, at);
-    return shared_node<L>(v);
-  }
-  // Into the layout of a rounded accumulator.
-  template <class T, class L, int R, int C>
-  CRIA_FN void read(Operand<T, L>& to, View<T, R, C> v, Source at = Source::current()) {
-    static_assert(L::rows == R && L::cols == C, "read: tile and view differ in shape");
-    require_filled(v);
-    probe_.read(v, to, at);
-    evaluate(shared_node<L>(v), to.v);
-  }
-  CRIA_FN void sync() const {}
-  template <int S, class Fetch, class Consume>
-  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume consume) {
-    run_pipeline<S>(*this, n, fetch, consume);
-  }
-
-  // ---- dot
-  template <class L, class A, class B>
-  CRIA_FN void dot(Tile<float, L>& acc, const A& a, const B& b, Source at = Source::current()) {
-    multiply_operands(acc, a, b, false, at);
-  }
-  template <class L, class A, class B>
-  CRIA_FN void dot(Tile<float, L>& acc, const A& a, const B& b, Overwrite,
-                   Source at = Source::current()) {
-    multiply_operands(acc, a, b, true, at);
-  }
-  template <class... Any>
-  CRIA_FN void dot_wait(const Any&...) const {}
-  template <class T, Expression X>
-  CRIA_FN auto cast(Type<T>, const X& x) const {
-    Operand<T, typename X::Layout> out;
-    evaluate(map([](float e) { return rounded_to<T>(e); }, x), out.v);
-    return out;
-  }
-  // N columns of a rounded accumulator, from c0.
-  template <class T, int M, int All, int Warps, int N>
-  CRIA_FN auto columns(const Operand<T, Mma<M, All, Warps>>& x, Shape<N>, int c0) const {
-    Operand<T, Mma<M, N, Warps>> out;
-    for (int r = 0; r < M; ++r)
-      for (int c = 0; c < N; ++c) out.v[r * N + c] = x.v[r * All + c0 + c];
-    return out;
-  }
-  template <class T, Expression X, class Staging>
-  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& x, Staging& staging,
-                          Source at = Source::current()) {
-    using L = typename X::Layout;
-    probe_.store_tile(L{}, t, batch, r0, c0, staging, at);
-    store_node(t.matrix(batch), block_at<L::rows, L::cols>(r0, c0, t.ld), x, inside(t, r0, c0),
-               false);
-  }
-
   // ---- persistence
   template <class F>
   CRIA_FN void for_tiles(int n, F f) {
@@ -415,6 +323,13 @@ class ProgramBase {
     print_tile(name, id_, values.v, L::rows, L::cols);
   }
 
+ protected:
+  template <class T>
+  static CRIA_FN Mask inside(const Tensor<T>& t, int r0, int c0) {
+    return {t.rows - r0, t.cols - c0};
+  }
+  [[no_unique_address]] Probe probe_;
+
  private:
   template <class X>
   struct Reference {  // an eager tile inside an expression that does not outlive it
@@ -434,10 +349,6 @@ class ProgramBase {
     for (float& e : t.v) e = x;
     return t;
   }
-  template <class T>
-  static CRIA_FN Mask inside(const Tensor<T>& t, int r0, int c0) {
-    return {t.rows - r0, t.cols - c0};
-  }
   // A launch that writes more than the last cache level holds gains by not keeping it there, unless
   // it spends its time on converting to 16 bits.
   template <class T>
@@ -445,40 +356,8 @@ class ProgramBase {
     constexpr int64_t kStreamBytes = int64_t{64} << 20;
     return sizeof(T) == 4 && tile_elements * 4 * launch_.programs.programs() >= kStreamBytes;
   }
-  template <class L, class T, int R, int C>
-  CRIA_FN auto shared_node(View<T, R, C> v) const {
-    const Matrix m = plain_floats(v, spare_);
-    const auto block = Offsets<R, C, true>{0, m.stride, 1};
-    return load_node<L>(m.data, block, Mask{m.outer, m.inner}, 0.f);
-  }
-  template <class T, int R, int C>
-  static CRIA_FN void require_filled(View<T, R, C> v) {
-    require(v.stage->form != Form::kEmpty,
-            "a shared tile was used before any fetch or write filled it");
-  }
-  template <class V>
-  static CRIA_FN void require_filled(Transposed<V> v) {
-    require_filled(v.view);
-  }
-  template <class T, class L>
-  static CRIA_FN void require_filled(const Operand<T, L>&) {}
-
-  template <class L, class A, class B>
-  CRIA_FN void multiply_operands(Tile<float, L>& acc, const A& a, const B& b, bool overwrite,
-                                 Source at) {
-    static_assert(A::rows == L::rows && A::cols == B::rows && B::cols == L::cols,
-                  "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
-    require_filled(a);
-    require_filled(b);
-    probe_.dot(L{}, a, b, at);
-    float* other_spare = spare_ + spare_floats<K>();
-    multiply<L::rows, L::cols>(acc.v, operand_a(a, spare_), operand_b(b, other_spare), overwrite);
-  }
-
   const LaunchState& launch_;
   int id_[3];
-  float* spare_;
-  [[no_unique_address]] Probe probe_;
 };
 
 }  // namespace CRIA_HOST_TARGET

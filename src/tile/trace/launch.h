@@ -14,7 +14,7 @@ namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
 template <class K>
-using Program = ProgramBase<K, Recorder>;
+using Program = ProgramHost<K, Recorder>;
 
 template <class K>
 std::string kernel_name() {

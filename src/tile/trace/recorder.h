@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tile/cpu/program_base.h"
+#include "tile/cpu/program_host.h"
 #include "tile/trace/analysis.h"
 #include "tile/trace/shared_model.h"
 
