@@ -45,7 +45,9 @@ build-cuda: deps  ## Compile everything for all GPUs; needs nvcc, no GPU
 	@$(call configure,cuda)
 	@cmake --build build/cuda -j $(JOBS)
 
-run: build  ## Build and take a short tour of what cria shows
+run: deps  ## Build and take a short tour of what cria shows
+	@$(call configure,$(PRESET))
+	@cmake --build $(BUILD) -j $(JOBS) --target cria_cli
 	@tools/tour $(BUILD)/cria
 
 test: build  ## Build and run all tests; tests that need an absent GPU are skipped and counted

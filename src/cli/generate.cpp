@@ -84,13 +84,17 @@ int run_generate(const GenerateCommand& o) {
       });
   if (!first) fmt::print("{}", o.prompt);
   fmt::print("\n");
+  std::fflush(stdout);  // before what goes to stderr
   const auto end = Clock::now();
   const double prompt_s = std::chrono::duration<double>(first.value_or(end) - start).count();
   const double rest_s = std::chrono::duration<double>(end - first.value_or(end)).count();
   const double rate = rest_s > 0 ? double(tokens.size() - 1) / rest_s : 0;
+  const int capacity = model.decoder->capacity();
+  const bool full = std::ssize(tokens) < o.tokens && model.decoder->length() == capacity;
   if (!o.quiet)
-    fmt::print(stderr, "{} tokens of prompt in {:.2f} s, then {} at {:.1f} tokens/s\n",
-               prompt.size(), prompt_s, tokens.size(), rate);
+    fmt::print(stderr, "{} tokens of prompt in {:.2f} s, then {} at {:.1f} tokens/s{}\n",
+               prompt.size(), prompt_s, tokens.size(), rate,
+               full ? fmt::format("; the context of {} tokens is full", capacity) : "");
   if (!o.json.empty())
     write_json(o.json, {{"prompt_tokens", prompt},
                         {"tokens", tokens},

@@ -190,6 +190,9 @@ TEST_F(Cli, TrainsResumesAndGenerates) {
   EXPECT_TRUE(first.starts_with("Hello")) << first;
   EXPECT_EQ(first, run(generate + "--seed 1 Hello").out);
   EXPECT_NE(first, run(generate + "--seed 2 Hello").out);
+  output =
+      run("generate --device cpu --tokens 20 --context 8 --model " + file("run/latest") + " Hello");
+  EXPECT_NE(output.err.find("the context of 8 tokens is full"), std::string::npos) << output.err;
 
   output = run("logits --device cpu --tokens 1,2,3 --model " + file("run/latest") + " --json " +
                file("logits"));
