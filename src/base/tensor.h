@@ -1,6 +1,6 @@
 // Tensor: a view of `batch` matrices of rows x cols elements, row-major. It owns nothing;
-// `Tensor<const T>` is how an argument says it is only read. The matrices may come in groups of `heads`,
-// so that [B, T, H, K] reads as B * H matrices of T x K without a copy.
+// `Tensor<const T>` is how an argument says it is only read. The matrices may come in groups of
+// `heads`, so that [B, T, H, K] reads as B * H matrices of T x K without a copy.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct Tensor {
   int batch = 0;
   int rows = 0;
   int cols = 0;
-  int64_t ld = 0;            // elements from one row to the next, >= cols
-  int64_t batch_stride = 0;  // elements from one group (by default, one matrix) to the next
+  int64_t ld = 0;                    // elements from one row to the next, >= cols
+  int64_t batch_stride = 0;          // elements from one group (by default, one matrix) to the next
   int heads = 1;                     // matrices per group; batch counts all of them
   int64_t head_stride = 0;           // elements from one matrix of a group to the next
-  const void* descriptor = nullptr;  // a launch's own handle on the view (TMA maps); callers leave it
+  const void* descriptor = nullptr;  // a launch's own (TMA maps); callers leave it
 
   constexpr T* matrix(int b) const {
     return heads == 1 ? data + b * batch_stride
@@ -58,7 +58,8 @@ constexpr Tensor<T> batch_of(T* data, int batch, int rows, int cols) {
   return {data, batch, rows, cols, cols, int64_t{rows} * cols};
 }
 
-// Heads inside rows: batch x rows x (heads * cols) elements as batch * heads matrices of rows x cols.
+// Heads inside rows: batch x rows x (heads * cols) elements as batch * heads matrices of rows x
+// cols.
 template <class T>
 constexpr Tensor<T> heads_of(T* data, int batch, int rows, int heads, int cols, int64_t ld) {
   return {data, batch * heads, rows, cols, ld, rows * ld, heads, cols};

@@ -1,6 +1,7 @@
-// Flash attention, forward: o = softmax(scale q kᵀ) v per head, by blocks of keys with an online softmax;
-// the score matrix never exists. Grouped heads share k and v; causal rows see keys up to their own place,
-// counted from the end. lse = log sum exp of each row's scores is kept for the backward pass.
+// Flash attention, forward: o = softmax(scale q kᵀ) v per head, by blocks of keys with an online
+// softmax; the score matrix never exists. Grouped heads share k and v; causal rows see keys up to
+// their own place, counted from the end. lse = log sum exp of each row's scores is kept for the
+// backward pass.
 //
 // Order of work: the product q k[j]ᵀ and the product p[j-1] v[j-1] are in flight together, and the
 // softmax of step j runs under the latter. Step j of the pipeline therefore holds k[j] and v[j-1].
@@ -21,8 +22,8 @@ struct AttentionConfig {
       .threads = ThreadCount, .min_blocks = MinBlocks, .lowering = Lower, .dot = Dot};
   static std::string name() {
     return std::string(Lower == Lowering::kHopper ? "hopper" : "ampere") + "_" +
-           std::to_string(queries) + "x" + std::to_string(keys) + "_head" + std::to_string(head_dim) +
-           "_stages" + std::to_string(stages) +
+           std::to_string(queries) + "x" + std::to_string(keys) + "_head" +
+           std::to_string(head_dim) + "_stages" + std::to_string(stages) +
            (MinBlocks > 1 ? "_resident" + std::to_string(MinBlocks) : "") +
            (Dot == DotPrecision::kTf32 ? "_tf32" : "");
   }
@@ -32,13 +33,13 @@ template <class T>
 struct AttentionForwardArgs {
   using Element = T;
   static constexpr const char* kernel = "attention_forward";
-  Tensor<const T> q;        // [B * H, T, K]
-  Tensor<const T> k;        // [B * G, S, K], H a multiple of G
-  Tensor<const T> v;        // [B * G, S, K]
-  Tensor<T> o;              // [B * H, T, K]
-  Tensor<float> lse = {};   // [B * H, T]; not written when data is null
+  Tensor<const T> q;       // [B * H, T, K]
+  Tensor<const T> k;       // [B * G, S, K], H a multiple of G
+  Tensor<const T> v;       // [B * G, S, K]
+  Tensor<T> o;             // [B * H, T, K]
+  Tensor<float> lse = {};  // [B * H, T]; not written when data is null
   float scale = 1;
-  bool causal = true;       // needs S >= T
+  bool causal = true;                            // needs S >= T
   DotPrecision precision = DotPrecision::kFp32;  // of fp32 operands
 
   template <class V>
@@ -47,8 +48,13 @@ struct AttentionForwardArgs {
     visit("lse", lse, element_wise);
   }
   Dims dims() const {
-    return {{"heads", q.batch}, {"kv_heads", k.batch}, {"queries", q.rows}, {"keys", k.rows},
-            {"head_dim", q.cols}, {"causal", causal}, {"tf32", precision == DotPrecision::kTf32}};
+    return {{"heads", q.batch},
+            {"kv_heads", k.batch},
+            {"queries", q.rows},
+            {"keys", k.rows},
+            {"head_dim", q.cols},
+            {"causal", causal},
+            {"tf32", precision == DotPrecision::kTf32}};
   }
   // Scores that count: all, or those on and below the diagonal.
   double scores() const {
@@ -89,9 +95,9 @@ struct AttentionForward {
     constexpr int M = C::queries, N = C::keys;
     const int head = p.program_id(1), kv_head = head / (a.q.batch / a.k.batch);
     const int r0 = (p.num_programs(0) - 1 - p.program_id(0)) * M;  // longest rows first
-    const int past = a.k.rows - a.q.rows;                          // keys before the first query's own
+    const int past = a.k.rows - a.q.rows;  // keys before the first query's own
     const int visible = a.causal ? min_of(r0 + M + past, a.k.rows) : a.k.rows;
-    const int first_last = a.causal ? r0 + past : a.k.rows - 1;    // last key that query r0 sees
+    const int first_last = a.causal ? r0 + past : a.k.rows - 1;  // last key that query r0 sees
     const int n = ceil_div(visible, N);
     const float to_log2 = a.scale * kLog2E;
 
@@ -107,15 +113,16 @@ struct AttentionForward {
           auto score = p.accumulator(shape<M, N>);
           auto top = p.full_rows(acc, kMasked);  // running maximum, in log2 units
           auto total = p.full_rows(acc, 0.f);    // running sum of exponentials, one part per thread
-          auto shrink = total;                   // what the last step's new maximum scales the past by
-          auto softmax = [&](int j) {            // score -> exp2(score - top)
+          auto shrink = total;         // what the last step's new maximum scales the past by
+          auto softmax = [&](int j) {  // score -> exp2(score - top)
             if (j * N + N - 1 > first_last) {
               auto last = column(p.arange(shape<M>)) * a.causal + first_last;
               score = p.where(last >= row(p.arange(shape<N>) + j * N), score, kMasked);
             }
             auto higher = map([=](float t, float x) { return max(t, x * to_log2); }, top,
                               p.max(score, axis<1>));
-            update(score, [=](float x, float t) { return exp2(x * to_log2 - t); }, higher);
+            update(
+                score, [=](float x, float t) { return exp2(x * to_log2 - t); }, higher);
             shrink = map([](float t, float h) { return exp2(t - h); }, top, higher);
             top = higher;
             total = map([](float t, float f, float x) { return t * f + x; }, total, shrink,
@@ -146,8 +153,7 @@ struct AttentionForward {
           p.store_tile(a.o, head, r0, 0, acc, s.q);
           if (a.lse.data) {
             auto out = column(p.arange(shape<M>) + r0) + row(p.arange(shape<1>));
-            p.store(a.lse.row(head), out, (top + log2(total)) * kLn2,
-                    Mask{a.q.rows - r0, 1});
+            p.store(a.lse.row(head), out, (top + log2(total)) * kLn2, Mask{a.q.rows - r0, 1});
           }
         });
   }
@@ -163,9 +169,8 @@ struct AttentionSpace {
   using type = KernelSpace<AttentionForward, T, Hopper<64, 64, 64, 2, 128, 3>,
                            Hopper<64, 128, 64, 2, 128, 2>, Hopper<128, 128, 64, 2, 256>,
                            Hopper<128, 128, 128, 2, 256>, Hopper<128, 64, 128, 2, 256>,
-                           Hopper<128, 64, 256, 2, 256>,
-                           Ampere<64, 64, 64, 2>, Ampere<64, 64, 128, 2>,
-                           Ampere<64, 32, 256, 2>>;
+                           Hopper<128, 64, 256, 2, 256>, Ampere<64, 64, 64, 2>,
+                           Ampere<64, 64, 128, 2>, Ampere<64, 32, 256, 2>>;
 };
 template <>
 struct AttentionSpace<float> {

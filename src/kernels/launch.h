@@ -36,14 +36,14 @@ void launch(Stream& stream, const KernelCall& call, std::string_view config = {}
             const KernelRegistry& kernels = kernel_registry());
 
 template <class Args>
-requires requires { Args::kernel; }
+  requires requires { Args::kernel; }
 void launch(Stream& stream, const Args& args, std::string_view config = {}) {
   launch(stream, call_of(args), config);
 }
 
 // A kernel from another registry than cria's own.
 template <class Args>
-requires requires { Args::kernel; }
+  requires requires { Args::kernel; }
 void launch(Stream& stream, const Args& args, const KernelRegistry& kernels,
             std::string_view config = {}) {
   launch(stream, call_of(args), config, kernels);
@@ -54,7 +54,7 @@ void launch(tile::Trace& trace, const KernelCall& call, std::string_view config 
             const KernelRegistry& kernels = kernel_registry());
 
 template <class Args>
-requires requires { Args::kernel; }
+  requires requires { Args::kernel; }
 void launch(tile::Trace& trace, const Args& args, const KernelRegistry& kernels = kernel_registry(),
             std::string_view config = {}) {
   launch(trace, call_of(args), config, kernels);

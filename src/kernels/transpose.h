@@ -60,8 +60,8 @@ struct TransposeRowWise {
   }
 };
 
-// Where a program's tile lies. Tiles are counted down the columns of x, so that neighbouring programs
-// write neighbouring memory.
+// Where a program's tile lies. Tiles are counted down the columns of x, so that neighbouring
+// programs write neighbouring memory.
 template <class C, class T>
 constexpr Grid tile_grid(const Tensor<T>& x) {
   return {int64_t{ceil_div(x.rows, C::rows)} * ceil_div(x.cols, C::cols)};

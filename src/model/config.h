@@ -23,7 +23,7 @@ struct RopeScaling {
 };
 
 struct ModelConfig {
-  int dim = 0;       // D
+  int dim = 0;  // D
   int layers = 0;
   int heads = 0;     // H
   int kv_heads = 0;  // G, a divisor of H

@@ -33,7 +33,7 @@ struct KernelResources {
 struct KernelConfig {
   std::string name;
   bool (*fits)(const void* args, int compute_capability);
-  bool (*suits)(const void* args, int cores);  // whether it is a good choice, if it fits
+  bool (*suits)(const void* args, int cores);    // whether it is a good choice, if it fits
   void (*run)(void* context, const void* args);  // a Stream*; for Target::trace the trace's sink
   KernelResources (*resources)();
 };

@@ -44,8 +44,8 @@ struct Product {
 };
 
 // Puts the product into the stream. `algorithm` is an index into product_algorithms(); 0 is the
-// library's own choice. The addend has C's layout and is C itself when null; C must not overlap A, B
-// or an addend of its own.
+// library's own choice. The addend has C's layout and is C itself when null; C must not overlap A,
+// B or an addend of its own.
 void multiply(Stream& stream, const Product& product, const void* a, const void* b, void* c,
               int algorithm = 0, const void* addend = nullptr);
 

@@ -1,11 +1,10 @@
 // What a kernel declares about itself, read by launcher, tuner, tracer, roofline and report alike.
 //
 //   template <class T, class C> struct RmsNormForward {
-//     using Element = T;                                   widest memory type: sets the vector width
-//     using Args = RmsNormForwardArgs<T>;                  operands with shapes, independent of C
-//     static constexpr Traits traits{.threads = C::threads};
-//     static Grid grid(const Args&);                       programs to launch
-//     template <class P> CRIA_FN static void run(P& p, const Args& a);
+//     using Element = T;                                   widest memory type: sets the vector
+//     width using Args = RmsNormForwardArgs<T>;                  operands with shapes, independent
+//     of C static constexpr Traits traits{.threads = C::threads}; static Grid grid(const Args&);
+//     programs to launch template <class P> CRIA_FN static void run(P& p, const Args& a);
 //   };
 // Optional: `struct Shared {...}` of SharedTile members, then run(p, a, shared); `fits(args)`.
 #pragma once
@@ -27,22 +26,23 @@ struct Grid {
 //   kHopper: TMA, wgmma and mbarriers, sm_90a only.
 enum class Lowering { kAmpere, kHopper };
 
-// How fp32 operands of dot are multiplied on tensor cores: tf32 keeps 10 mantissa bits; kFp32 splits
-// each operand into two tf32 parts and adds three products, which recovers fp32 accuracy.
+// How fp32 operands of dot are multiplied on tensor cores: tf32 keeps 10 mantissa bits; kFp32
+// splits each operand into two tf32 parts and adds three products, which recovers fp32 accuracy.
 enum class DotPrecision { kTf32, kFp32 };
 
 struct Traits {
-  int threads = 256;      // that compute: a producer warpgroup comes on top
-  int min_blocks = 1;     // resident programs per multiprocessor the registers must allow
+  int threads = 256;   // that compute: a producer warpgroup comes on top
+  int min_blocks = 1;  // resident programs per multiprocessor the registers must allow
   Lowering lowering = Lowering::kAmpere;
-  int groups = 1;         // kHopper: groups of `threads`, each taking every groups-th tile of for_tiles
+  int groups = 1;  // kHopper: groups of `threads`, each taking every groups-th tile of for_tiles
   bool persistent = false;   // grid(args).x tiles are spread over at most one wave of programs
   bool cooperative = false;  // uses grid_sync: all programs must be resident at once
   DotPrecision dot = DotPrecision::kFp32;
 };
 
-// Args::operands(visit) calls visit(name, tensor) for every operand. visit(name, tensor, element_wise)
-// marks one that is only accessed element by element: it needs no alignment and no tensor map.
+// Args::operands(visit) calls visit(name, tensor) for every operand. visit(name, tensor,
+// element_wise) marks one that is only accessed element by element: it needs no alignment and no
+// tensor map.
 struct ElementWise {};
 inline constexpr ElementWise element_wise{};
 

@@ -1,13 +1,14 @@
 // Layouts: compile-time bijections (thread, register) -> (row, column) of a tile.
-// The GPU keeps a tile in registers by this map, the tracer evaluates the very same map, the CPU needs
-// only the shape. `vec` consecutive registers always hold `vec` consecutive columns.
+// The GPU keeps a tile in registers by this map, the tracer evaluates the very same map, the CPU
+// needs only the shape. `vec` consecutive registers always hold `vec` consecutive columns.
 #pragma once
 
 #include "tile/shape.h"
 
 namespace cria::tile {
 
-// One value per row of a tile, held by each of the `across` neighbouring threads that share the row.
+// One value per row of a tile, held by each of the `across` neighbouring threads that share the
+// row.
 template <int Rows, int Threads, int Across>
 struct BlockedRows {
   static constexpr int rows = Rows, cols = 1, threads = Threads, vec = 1, across = Across;
@@ -48,8 +49,8 @@ struct Blocked {
   using Col = BlockedCols<Cols, Vec, Threads, across>;
 };
 
-// 1 x Cols where each thread owns one contiguous run and walks it element by element: what coalescing
-// is not. Kept for the ladders and the tracer's lessons.
+// 1 x Cols where each thread owns one contiguous run and walks it element by element: what
+// coalescing is not. Kept for the ladders and the tracer's lessons.
 template <int Cols, int Threads>
 struct Runs {
   static_assert(Cols % Threads == 0, "Runs: the columns must divide evenly among the threads");
@@ -105,18 +106,19 @@ struct Mma {
   using Col = MmaCols<Cols, Warps>;
 };
 
-// Registers of a row from a column to the one N further on, in tiles whose columns c and c + N of every 2 N lie
-// in one thread.
+// Registers of a row from a column to the one N further on, in tiles whose columns c and c + N of
+// every 2 N lie in one thread.
 template <class L, int N>
 constexpr int pair_distance() {
-  static_assert(requires { L::reg(0, 0); } && N % 8 == 0 && L::cols % (2 * N) == 0,
-                "pairs<N>: one thread holds both columns of a pair only in an accumulator, if N is a multiple of "
-                "8 and 2 N divides its columns");
+  static_assert(
+      requires { L::reg(0, 0); } && N % 8 == 0 && L::cols % (2 * N) == 0,
+      "pairs<N>: one thread holds both columns of a pair only in an accumulator, if N is a "
+      "multiple of 8 and 2 N divides its columns");
   return N / 4;
 }
 
-// The layout of a tile, and those of one value per row or column of it: p.load(cols_of(x), ...) broadcasts
-// over x's rows.
+// The layout of a tile, and those of one value per row or column of it: p.load(cols_of(x), ...)
+// broadcasts over x's rows.
 template <class X>
 constexpr typename X::Layout layout_of(const X&) {
   return {};
@@ -139,15 +141,16 @@ constexpr int widest_vector(int wish) {
   return wish;
 }
 
-// Elements that one access reads of a staged transpose whose rows are `stride` 4-byte words apart: a whole
-// vector where rows keep 16-byte alignment, else one.
+// Elements that one access reads of a staged transpose whose rows are `stride` 4-byte words apart:
+// a whole vector where rows keep 16-byte alignment, else one.
 template <class Out>
 constexpr int staged_width(int stride) {
   const int wide = min_of(Out::vec, 4);
   return stride % wide == 0 ? wide : 1;
 }
 
-// How two operands of an elementwise operation meet: equal layouts, or a row/column slice of the other.
+// How two operands of an elementwise operation meet: equal layouts, or a row/column slice of the
+// other.
 struct Scalar {};
 template <class A, class B>
 struct Broadcast {
@@ -167,9 +170,10 @@ struct Broadcast {
     else if constexpr (slices<X, Y>())
       return X{};
     else {
-      static_assert(slices<Y, X>(),
-                    "tile layouts differ: give both tiles one layout, or reduce one to a row or column "
-                    "of the other");
+      static_assert(
+          slices<Y, X>(),
+          "tile layouts differ: give both tiles one layout, or reduce one to a row or column "
+          "of the other");
       return Y{};
     }
   }

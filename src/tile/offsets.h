@@ -1,5 +1,5 @@
-// Offsets and masks as affine types instead of integer tiles: the vector width is known at compile time,
-// the CPU gets dense loops and the tracer needs no analysis.
+// Offsets and masks as affine types instead of integer tiles: the vector width is known at compile
+// time, the CPU gets dense loops and the tracer needs no analysis.
 //   auto j = p.arange(shape<N>) + start;         p.load(x, j, j < n)
 //   auto i = column(p.arange(shape<M>)), k = row(p.arange(shape<N>));
 //   p.load(x, i * ld + k, i < m && k < n)        transposed: i + k * ld
@@ -19,9 +19,7 @@ struct Mask {
   constexpr bool operator()(int r, int c, int width = 1) const {
     return r < rows && c + width <= cols;
   }
-  constexpr Mask operator&&(Mask o) const {
-    return {min_of(rows, o.rows), min_of(cols, o.cols)};
-  }
+  constexpr Mask operator&&(Mask o) const { return {min_of(rows, o.rows), min_of(cols, o.cols)}; }
   // How many of a tile's positions from `start` on lie below n.
   static constexpr int below(int64_t n, int64_t start) {
     return n - start < kAll ? (n - start > 0 ? int(n - start) : 0) : kAll;
@@ -48,7 +46,9 @@ struct Range {
   int64_t start = 0;
   constexpr int64_t operator()(int, int c) const { return start + c; }
   constexpr Range operator+(int64_t o) const { return {start + o}; }
-  constexpr Offsets<1, N, false> operator*(int64_t stride) const { return {start * stride, 0, stride}; }
+  constexpr Offsets<1, N, false> operator*(int64_t stride) const {
+    return {start * stride, 0, stride};
+  }
   constexpr Mask operator<(int64_t n) const { return {Mask::kAll, Mask::below(n, start)}; }
 };
 template <int N>
@@ -94,7 +94,8 @@ constexpr Triangle operator>=(AxisRange<M, 0, U> i, AxisRange<N, 1> j) {
   return {int(i.start - j.start), int(i.stride)};
 }
 
-// row(j) >= column(i): the other triangle, for tiles whose rows are keys and whose columns are queries.
+// row(j) >= column(i): the other triangle, for tiles whose rows are keys and whose columns are
+// queries.
 struct UpperTriangle {
   int shift;
   constexpr bool operator()(int r, int c) const { return c + shift >= r; }

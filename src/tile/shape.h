@@ -13,7 +13,8 @@ inline constexpr Shape<N...> shape{};
 
 template <int A>
 struct Axis {
-  static_assert(A == 0 || A == 1, "axis: a tile has axis 0 (down the rows) and axis 1 (along a row)");
+  static_assert(A == 0 || A == 1,
+                "axis: a tile has axis 0 (down the rows) and axis 1 (along a row)");
 };
 template <int A>
 inline constexpr Axis<A> axis{};
@@ -34,7 +35,8 @@ struct Pending {};
 template <int N>
 inline constexpr Pending<N> pending{};
 
-// trans(tile, pad<P>): elements added to each staged row, so that columns fall into different banks.
+// trans(tile, pad<P>): elements added to each staged row, so that columns fall into different
+// banks.
 template <int N>
 struct Pad {};
 template <int N>

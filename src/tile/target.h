@@ -1,6 +1,6 @@
 // Chooses the target of this translation unit: exactly one of CRIA_TARGET_CUDA, CRIA_TARGET_CPU and
-// CRIA_TARGET_TRACE, or none in ordinary host code, which sees kernels' arguments but never their bodies.
-// Every target defines the same names in an inline namespace of its own.
+// CRIA_TARGET_TRACE, or none in ordinary host code, which sees kernels' arguments but never their
+// bodies. Every target defines the same names in an inline namespace of its own.
 #pragma once
 
 #include "tile/kernel.h"

@@ -17,8 +17,8 @@ struct Problem {
   DotPrecision precision = DotPrecision::kFp32;
 };
 
-// o = softmax(scale q kᵀ) v and lse = log sum exp(scale q kᵀ), head by head. Views q, k, v and o are
-// given as they lie in memory: (head, token, element) -> value.
+// o = softmax(scale q kᵀ) v and lse = log sum exp(scale q kᵀ), head by head. Views q, k, v and o
+// are given as they lie in memory: (head, token, element) -> value.
 template <class Q, class K, class V, class O, class Lse>
 void reference(const Problem& p, const Q& q, const K& k, const V& v, O want, Lse want_lse) {
   const double scale = 1 / std::sqrt(double(p.head_dim));
@@ -49,15 +49,18 @@ double largest(const std::vector<double>& values) {
   return out;
 }
 
-// A score sums head_dim products of at most `score_size` in all; its error e changes each weight by the
-// factor exp(e), so o by at most 2 e max|v|. Weights are rounded to the operand type before the product.
+// A score sums head_dim products of at most `score_size` in all; its error e changes each weight by
+// the factor exp(e), so o by at most 2 e max|v|. Weights are rounded to the operand type before the
+// product.
 template <class T>
 Tolerance output_tolerance(const Problem& p, double q_size, double k_size, double v_size) {
   const double score_size = q_size * k_size * std::sqrt(double(p.head_dim));
-  const double products =
-      p.precision == DotPrecision::kTf32 ? 2 * kRoundoffTf32 : Tolerance{.length = p.head_dim}.bound(1);
-  const double weights = sizeof(T) == 2 ? roundoff(dtype_of<T>)
-                         : p.precision == DotPrecision::kTf32 ? kRoundoffTf32 : 0;
+  const double products = p.precision == DotPrecision::kTf32
+                              ? 2 * kRoundoffTf32
+                              : Tolerance{.length = p.head_dim}.bound(1);
+  const double weights = sizeof(T) == 2                       ? roundoff(dtype_of<T>)
+                         : p.precision == DotPrecision::kTf32 ? kRoundoffTf32
+                                                              : 0;
   return {.length = p.keys, .norm = v_size, .inner = products * score_size + weights};
 }
 
@@ -71,7 +74,8 @@ void check_attention(auto& t, const Problem& p) {
   reference(
       p, q, k, v, [&](int h, int i, int e) -> double& { return o.want(h, i, e); },
       [&](int h, int i) -> double& { return lse.want(h, i); });
-  o.tolerance = output_tolerance<T>(p, largest(q.values()), largest(k.values()), largest(v.values()));
+  o.tolerance =
+      output_tolerance<T>(p, largest(q.values()), largest(k.values()), largest(v.values()));
   lse.tolerance = o.tolerance;
   lse.tolerance.norm = 1;
   t.run(AttentionForwardArgs<T>{.q = q,
@@ -84,14 +88,23 @@ void check_attention(auto& t, const Problem& p) {
                                 .precision = p.precision});
 }
 
-const bool causal = kernel_test<3>(
-    "AttentionCausal",
-    {.small = {{1, 1, 1}, {1, 1, 64}, {0, 0, 64}, {63, 63, 64}, {64, 64, 64}, {65, 65, 128}, {5, 70, 64},
-               {1, 130, 64}, {33, 33, 33}, {20, 20, 80}, {17, 40, 192}, {66, 66, 256}},
-     .large = {{200, 200, 64}, {130, 260, 128}}},
-    [](auto& t, int queries, int keys, int head_dim) {
-      check_attention(t, {1, 2, 1, queries, keys, head_dim, true});
-    });
+const bool causal = kernel_test<3>("AttentionCausal",
+                                   {.small = {{1, 1, 1},
+                                              {1, 1, 64},
+                                              {0, 0, 64},
+                                              {63, 63, 64},
+                                              {64, 64, 64},
+                                              {65, 65, 128},
+                                              {5, 70, 64},
+                                              {1, 130, 64},
+                                              {33, 33, 33},
+                                              {20, 20, 80},
+                                              {17, 40, 192},
+                                              {66, 66, 256}},
+                                    .large = {{200, 200, 64}, {130, 260, 128}}},
+                                   [](auto& t, int queries, int keys, int head_dim) {
+                                     check_attention(t, {1, 2, 1, queries, keys, head_dim, true});
+                                   });
 
 const bool full = kernel_test<3>(
     "AttentionFull",
@@ -102,11 +115,11 @@ const bool full = kernel_test<3>(
     });
 
 // Heads, key-value heads and head dimension: grouped heads share k and v without repeating them.
-const bool grouped = kernel_test<3>(
-    "AttentionGrouped", {.small = {{4, 1, 64}, {6, 3, 64}, {4, 4, 32}, {8, 2, 128}}},
-    [](auto& t, int heads, int kv_heads, int head_dim) {
-      check_attention(t, {2, heads, kv_heads, 40, 40, head_dim, true});
-    });
+const bool grouped =
+    kernel_test<3>("AttentionGrouped", {.small = {{4, 1, 64}, {6, 3, 64}, {4, 4, 32}, {8, 2, 128}}},
+                   [](auto& t, int heads, int kv_heads, int head_dim) {
+                     check_attention(t, {2, heads, kv_heads, 40, 40, head_dim, true});
+                   });
 
 const bool tf32 = kernel_test<3>(
     "AttentionTf32", {.small = {{65, 65, 64}, {40, 70, 128}, {40, 40, 256}}},
@@ -115,7 +128,8 @@ const bool tf32 = kernel_test<3>(
     },
     {DType::f32});
 
-// q, k and v as one product leaves them: heads side by side in the rows of a [B * T, (H + 2 G) K] matrix.
+// q, k and v as one product leaves them: heads side by side in the rows of a [B * T, (H + 2 G) K]
+// matrix.
 const bool packed = kernel_test<2>(
     "AttentionPacked", {.small = {{40, 64}, {70, 128}, {33, 40}}},
     [](auto& t, int tokens, int head_dim) {
@@ -141,7 +155,8 @@ const bool packed = kernel_test<2>(
       lse.tolerance = o.tolerance;
       lse.tolerance.norm = 1;
       const auto view = [&](int first, int heads) {
-        return heads_of<const T>(qkv.data() + first * head_dim, p.batch, tokens, heads, head_dim, width);
+        return heads_of<const T>(qkv.data() + first * head_dim, p.batch, tokens, heads, head_dim,
+                                 width);
       };
       t.run(AttentionForwardArgs<T>{.q = view(0, 4),
                                     .k = view(4, 2),

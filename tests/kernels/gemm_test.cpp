@@ -55,12 +55,11 @@ bool test_product(const char* name, const char* adding, const char* tf32) {
                  [](auto& t, int m, int n, int k) {
                    check_product<TransA, TransB>(t, m, n, k, true, DotPrecision::kFp32);
                  });
-  return kernel_test<3>(
-      tf32, {.small = {{65, 63, 70}, {128, 136, 72}}},
-      [](auto& t, int m, int n, int k) {
-        check_product<TransA, TransB>(t, m, n, k, false, DotPrecision::kTf32);
-      },
-      {DType::f32});
+  return kernel_test<3>(tf32, {.small = {{65, 63, 70}, {128, 136, 72}}},
+                        [](auto& t, int m, int n, int k) {
+                          check_product<TransA, TransB>(t, m, n, k, false, DotPrecision::kTf32);
+                        },
+                        {DType::f32});
 }
 
 const bool nn = test_product<false, false>("GemmNN", "GemmNNResidual", "GemmNNTf32");
@@ -78,7 +77,8 @@ const bool in_place = kernel_test<3>(
       for (int i = 0; i < m; ++i)
         for (int j = 0; j < n; ++j) {
           double sum = c(i, j), magnitude = std::abs(sum);
-          for (int l = 0; l < k; ++l) sum += a(i, l) * b(j, l), magnitude += std::abs(a(i, l) * b(j, l));
+          for (int l = 0; l < k; ++l)
+            sum += a(i, l) * b(j, l), magnitude += std::abs(a(i, l) * b(j, l));
           c.want(i, j) = sum;
           largest = std::max(largest, magnitude);
         }

@@ -10,7 +10,8 @@ namespace {
 KernelConfig config(std::string name, bool fits = true) {
   return {std::move(name),
           fits ? [](const void*, int) { return true; } : [](const void*, int) { return false; },
-          [](const void*, int) { return true; }, [](void*, const void*) {}, [] { return KernelResources{}; }};
+          [](const void*, int) { return true; }, [](void*, const void*) {},
+          [] { return KernelResources{}; }};
 }
 
 void fill(KernelRegistry& registry) {

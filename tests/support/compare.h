@@ -1,4 +1,5 @@
-// The one way tests compare tensors: a tolerance (base/rounding.h) and a failure message that says where and by how much. NaN never passes.
+// The one way tests compare tensors: a tolerance (base/rounding.h) and a failure message that says
+// where and by how much. NaN never passes.
 #pragma once
 
 #include <gtest/gtest.h>

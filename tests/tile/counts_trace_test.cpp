@@ -363,9 +363,9 @@ struct TurnAccumulator : Product<float, Lowering::kAmpere> {
   template <class P>
   CRIA_FN static void run(P& p, const Base::Args& a, Base::Shared&) {
     auto acc = p.accumulator(shape<64, 64>);
-    p.update_pairs(
-        pairs<32>, acc, [](float& low, float& high, float x, float y) { low = x, high = y; },
-        {a.a, a.b, 0, 60}, {a.c.rows, 64});
+    p.update_pairs(pairs<32>, acc,
+                   [](float& low, float& high, float x, float y) { low = x, high = y; },
+                   {a.a, a.b, 0, 60}, {a.c.rows, 64});
     p.store(a.c, acc, 0, 0);
   }
 };

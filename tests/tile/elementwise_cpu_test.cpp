@@ -198,7 +198,8 @@ TEST(CpuElementwise, OperandsAreReadAsRounded) {
     auto at = column(p.arange(shape<64>)) * 32 + row(p.arange(shape<32>));
     auto tile = p.keep(p.load(Mma<64, 32, 4>{}, x.data(), at));
     auto rounded = p.cast(type<bf16>, tile);
-    update(tile, [](float u, float v) { return u - v; }, rounded);
+    update(
+        tile, [](float u, float v) { return u - v; }, rounded);
     p.store(y.data(), at, map([](float u, float v) { return u + 2 * v; }, tile, rounded));
     for (int e = 0; e < 64 * 32; ++e) {
       const float r = to_float(from_float<bf16>(x[e]));

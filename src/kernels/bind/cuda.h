@@ -25,9 +25,10 @@ struct Binding {
   static void run(void* context, const Args& args) {
     Stream& stream = *static_cast<Stream*>(context);
     make_current(stream.device());
-    const tile::LaunchTarget target{static_cast<cudaStream_t>(stream.native()),
-                                    attribute(cudaDevAttrMultiProcessorCount, stream.device()),
-                                    attribute(cudaDevAttrComputeCapabilityMajor, stream.device()) * 10};
+    const tile::LaunchTarget target{
+        static_cast<cudaStream_t>(stream.native()),
+        attribute(cudaDevAttrMultiProcessorCount, stream.device()),
+        attribute(cudaDevAttrComputeCapabilityMajor, stream.device()) * 10};
     check(tile::launch<K>(target, args));
   }
 

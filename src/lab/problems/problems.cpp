@@ -4,12 +4,26 @@ namespace cria {
 
 std::vector<ProblemSpec> all_problems() {
   std::vector<ProblemSpec> all;
-  for (auto family :
-       {elementwise_problems, reduction_problems, softmax_problems, rmsnorm_problems, rope_problems,
-        embedding_problems, cross_entropy_problems, adamw_problems, head_problems,
-        transpose_problems, gemm_problems, gemm_group_problems, gate_up_problems,
-        gate_up_backward_problems, qkv_problems, attention_problems, attention_backward_problems, gemv_problems,
-        attention_decode_problems, fma_problems})
+  for (auto family : {elementwise_problems,
+                      reduction_problems,
+                      softmax_problems,
+                      rmsnorm_problems,
+                      rope_problems,
+                      embedding_problems,
+                      cross_entropy_problems,
+                      adamw_problems,
+                      head_problems,
+                      transpose_problems,
+                      gemm_problems,
+                      gemm_group_problems,
+                      gate_up_problems,
+                      gate_up_backward_problems,
+                      qkv_problems,
+                      attention_problems,
+                      attention_backward_problems,
+                      gemv_problems,
+                      attention_decode_problems,
+                      fma_problems})
     for (ProblemSpec& spec : family()) all.push_back(std::move(spec));
   return all;
 }

@@ -76,7 +76,8 @@ struct Tile {
   CRIA_FN Extent extent() const { return {}; }
 };
 
-// A float tile rounded to memory type T: the register operand A of dot. Elementwise operations may read it.
+// A float tile rounded to memory type T: the register operand A of dot. Elementwise operations may
+// read it.
 template <class T, class L>
 struct Operand {
   using Element = float;

@@ -1,6 +1,6 @@
 // dot on mma.sync: fragments of A and B read from swizzled shared memory (or A from registers).
-// 16-bit types advance k by 16 per instruction, fp32 by 8 as tf32; ldmatrix serves both, because four
-// floats are one of its 16-byte rows.
+// 16-bit types advance k by 16 per instruction, fp32 by 8 as tf32; ldmatrix serves both, because
+// four floats are one of its 16-byte rows.
 #pragma once
 
 #include "tile/cuda/shared.h"
@@ -34,8 +34,8 @@ CRIA_FN void a_fragment(Transposed<View<T, R, C>> a, int row0, int kk, uint32_t 
 }
 
 // B fragments of two neighbouring 8-column groups at (kk * k_step, col0): r[0..1] and r[2..3].
-// Paired: k runs in the order the accumulator layout holds its columns (0 2 4 6 | 1 3 5 7), to meet an
-// fp32 A operand that is an accumulator.
+// Paired: k runs in the order the accumulator layout holds its columns (0 2 4 6 | 1 3 5 7), to meet
+// an fp32 A operand that is an accumulator.
 template <bool Paired, class T, int R, int C>
 CRIA_FN void b_fragment(Transposed<View<T, R, C>> b, int col0, int kk, uint32_t (&r)[4]) {
   const auto v = b.view;
@@ -66,8 +66,8 @@ CRIA_FN void b_fragment(View<T, R, C> v, int col0, int kk, uint32_t (&r)[4]) {
   }
 }
 
-// A fragment of N words as mma takes it: 16-bit elements as they are, fp32 as tf32 and, for full precision,
-// what rounding to tf32 leaves over.
+// A fragment of N words as mma takes it: 16-bit elements as they are, fp32 as tf32 and, for full
+// precision, what rounding to tf32 leaves over.
 template <class T, int N>
 struct Fragment {
   uint32_t v[N];
@@ -105,8 +105,8 @@ CRIA_FN void multiply(float* c, const Fragment<float, 4>& a, const Fragment<floa
   ptx::mma_tf32(c, a.v, b.v[0], b.v[1]);
 }
 
-// Where the fragments of A come from: shared memory, or registers in the layout of an accumulator. There
-// 16-bit pairs are the fragment already; fp32 columns come in pairs.
+// Where the fragments of A come from: shared memory, or registers in the layout of an accumulator.
+// There 16-bit pairs are the fragment already; fp32 columns come in pairs.
 template <class A>
 struct SharedOperand {
   A a;

@@ -1,4 +1,5 @@
-// From a kernel struct to a running grid: the __global__ entry of each lowering, the tensor maps, launch.
+// From a kernel struct to a running grid: the __global__ entry of each lowering, the tensor maps,
+// launch.
 #pragma once
 
 #include <cuda.h>
@@ -12,10 +13,11 @@
 namespace cria::tile {
 inline namespace cuda {
 
+// With room to align the start to the swizzle's period.
 template <class K>
 constexpr int shared_bytes() {
   if constexpr (requires { typename K::Shared; })
-    return int(sizeof(typename K::Shared)) + 1024;  // room to align its start to the swizzle's period
+    return int(sizeof(typename K::Shared)) + 1024;
   else
     return 0;
 }
@@ -41,8 +43,8 @@ CRIA_FN void run_kernel(P& p, const typename K::Args& args) {
   }
 }
 
-// Reads a word of every line of the arguments, so that they are in the constant cache by the time the grid
-// before this one has finished.
+// Reads a word of every line of the arguments, so that they are in the constant cache by the time
+// the grid before this one has finished.
 template <class Args>
 CRIA_FN void warm_up(const Args& args) {
   constexpr int line = 64 / sizeof(uint32_t), words = sizeof(Args) / sizeof(uint32_t);

@@ -12,17 +12,18 @@ inline namespace cuda {
 template <class K, bool Aligned>
 struct ProgramAmpere : ProgramBase<K, Aligned> {
   using Base = ProgramBase<K, Aligned>;
+  using Base::Base;
   using Base::sync;
   using Base::threads;
   using Base::tid;
   using Base::warps;
-  using Base::Base;
 
   // ---- shared memory
   template <class T, int R, int C, class U>
   CRIA_FN void fetch(View<T, R, C> v, Tensor<U> t, int batch, int r0, int c0) {
     static_assert(std::is_same_v<T, std::remove_cv_t<U>>, "fetch: view and tensor differ in type");
-    // A pass of all threads copies some rows, or a part of one; a thread keeps its columns over the rows.
+    // A pass of all threads copies some rows, or a part of one; a thread keeps its columns over the
+    // rows.
     constexpr int per_row = C / v.chunk, across = min_of(per_row, threads), down = threads / across;
     static_assert(per_row % across == 0 && threads % across == 0,
                   "fetch: a row's 16-byte chunks must divide the threads, or the threads them");
@@ -67,7 +68,8 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
     read_block(tid(), to, v);
   }
 
-  // ---- pipeline: one barrier per step: wait for stage j, refill the stage that step j - 1 freed, compute
+  // ---- pipeline: one barrier per step: wait for stage j, refill the stage that step j - 1 freed,
+  // compute
   template <int S, class Fetch>
   struct Steps {
     ProgramAmpere& p;
@@ -140,7 +142,8 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
     return out;
   }
 
-  // ---- results go straight from registers to memory here; the staging buffer serves the Hopper lowering
+  // ---- results go straight from registers to memory here; the staging buffer serves the Hopper
+  // lowering
   template <class T, class X, class Staging>
   CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& tile, Staging&) {
     this->store(t, map([](float x) { return x; }, tile), r0, c0, batch);

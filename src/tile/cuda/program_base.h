@@ -61,15 +61,17 @@ struct ProgramBase : ProgramId {
   template <class L, class T, class Off>
     requires requires { L::regs; }
   CRIA_FN auto load(L, const T* base, Off off, Mask mask = {}, Loaded<T> other = 0) {
-    static_assert(L::rows == Off::rows && L::cols == Off::cols, "load: layout and offsets differ in shape");
+    static_assert(L::rows == Off::rows && L::cols == Off::cols,
+                  "load: layout and offsets differ in shape");
     return load_tile<L, Aligned, false>(tid(), base, off, mask, other);
   }
   template <class T, class Off>
   CRIA_FN auto load_fresh(const T* base, Off off, Mask mask = {}, Loaded<T> other = 0) {
-    return load_tile<DefaultLayout<Off::rows, Off::cols>, Aligned, true>(tid(), base, off, mask, other);
+    return load_tile<DefaultLayout<Off::rows, Off::cols>, Aligned, true>(tid(), base, off, mask,
+                                                                         other);
   }
-  // 16-bit elements stay packed in pairs until they are used: half the registers, and a conversion at
-  // each use.
+  // 16-bit elements stay packed in pairs until they are used: half the registers, and a conversion
+  // at each use.
   template <class T, class Off>
   CRIA_FN auto load_packed(const T* base, Off off, Mask mask = {}, float other = 0) {
     using L = DefaultLayout<Off::rows, Off::cols>;
@@ -91,10 +93,11 @@ struct ProgramBase : ProgramId {
   template <class L, class T>
     requires requires { L::regs; }
   CRIA_FN auto load(L l, Tensor<T> t, int r0, int c0, int batch = 0) {
-    return load(l, static_cast<const T*>(t.at(batch, 0, 0)), block_at<L::rows, L::cols>(r0, c0, t.ld),
-                Mask{t.rows - r0, t.cols - c0});
+    return load(l, static_cast<const T*>(t.at(batch, 0, 0)),
+                block_at<L::rows, L::cols>(r0, c0, t.ld), Mask{t.rows - r0, t.cols - c0});
   }
-  // t += the block of x at (r0, c0), zero outside x: a few columns at a time, to cost few registers.
+  // t += the block of x at (r0, c0), zero outside x: a few columns at a time, to cost few
+  // registers.
   template <class L, class T>
   CRIA_FN void add_block(Tile<float, L>& t, Tensor<T> x, int r0, int c0, int batch = 0) {
     using M = std::remove_cv_t<T>;
@@ -109,7 +112,8 @@ struct ProgramBase : ProgramId {
       for (int i = 0; i < chunk && g + i < L::regs / vec; ++i) {
         const int r = L::row(tid(), (g + i) * vec), c = L::col(tid(), (g + i) * vec);
         raw[i] = {};
-        if (mask(r, c, vec)) raw[i] = *reinterpret_cast<const RawVector<M, vec>*>(base + r * x.ld + c);
+        if (mask(r, c, vec))
+          raw[i] = *reinterpret_cast<const RawVector<M, vec>*>(base + r * x.ld + c);
       }
 #pragma unroll
       for (int i = 0; i < chunk && g + i < L::regs / vec; ++i) {
@@ -121,10 +125,11 @@ struct ProgramBase : ProgramId {
       ptx::compiler_fence();
     }
   }
-  // f(low, high, x, y) for the elements of columns N apart, in place, with the tables' elements they meet; in
-  // whole 2 N columns, those that begin inside the mask.
+  // f(low, high, x, y) for the elements of columns N apart, in place, with the tables' elements
+  // they meet; in whole 2 N columns, those that begin inside the mask.
   template <int N, class L, class F>
-  CRIA_FN void update_pairs(Pairs<N>, Tile<float, L>& t, F f, const PairTables& tables, Mask mask = {}) {
+  CRIA_FN void update_pairs(Pairs<N>, Tile<float, L>& t, F f, const PairTables& tables,
+                            Mask mask = {}) {
     update_pairs_at<Aligned, N>(tid(), t, f, tables, mask);
   }
   template <class T>
@@ -134,9 +139,11 @@ struct ProgramBase : ProgramId {
   template <class T, class Off, class E, class L>
     requires requires { Off::unit; }
   CRIA_FN void store(T* base, Off off, const Tile<E, L>& t, Mask mask = {}) {
-    static_assert(!std::is_const_v<T>,
-                  "store: this operand is only read: declare it Tensor<T>, without const, to write it");
-    static_assert(L::rows == Off::rows && L::cols == Off::cols, "store: tile and offsets differ in shape");
+    static_assert(
+        !std::is_const_v<T>,
+        "store: this operand is only read: declare it Tensor<T>, without const, to write it");
+    static_assert(L::rows == Off::rows && L::cols == Off::cols,
+                  "store: tile and offsets differ in shape");
     store_tile_at<Aligned>(tid(), base, off, t, mask);
   }
   template <class T, class E, class L>
@@ -145,7 +152,8 @@ struct ProgramBase : ProgramId {
           Mask{t.rows - r0, t.cols - c0});
   }
   template <class Off, class L>
-  CRIA_FN void store_split(bf16* high, int16_t* low, Off off, const Tile<float, L>& t, Mask mask = {}) {
+  CRIA_FN void store_split(bf16* high, int16_t* low, Off off, const Tile<float, L>& t,
+                           Mask mask = {}) {
     store(high, off, map([](float x) { return to_float(high_half(x)); }, t), mask);
     store(low, off, map([](float x) { return int32_t{low_half(x)}; }, t), mask);
   }
@@ -156,12 +164,14 @@ struct ProgramBase : ProgramId {
   }
   template <class T>
   CRIA_FN void store(T* at, float x) {
-    static_assert(!std::is_const_v<T>,
-                  "store: this operand is only read: declare it Tensor<T>, without const, to write it");
+    static_assert(
+        !std::is_const_v<T>,
+        "store: this operand is only read: declare it Tensor<T>, without const, to write it");
     if (tid() == 0) *at = narrow<T>(x);
   }
   template <class T, class L>
-  CRIA_FN auto gather(const T* base, const Tile<int32_t, L>& index, Mask mask = {}, float other = 0) {
+  CRIA_FN auto gather(const T* base, const Tile<int32_t, L>& index, Mask mask = {},
+                      float other = 0) {
     Tile<float, L> out;
 #pragma unroll
     for (int i = 0; i < L::regs; ++i)
@@ -169,7 +179,8 @@ struct ProgramBase : ProgramId {
     return out;
   }
   template <class T, class L>
-  CRIA_FN void scatter(T* base, const Tile<int32_t, L>& index, const Tile<float, L>& t, Mask mask = {}) {
+  CRIA_FN void scatter(T* base, const Tile<int32_t, L>& index, const Tile<float, L>& t,
+                       Mask mask = {}) {
 #pragma unroll
     for (int i = 0; i < L::regs; ++i)
       if (mask(L::row(tid(), i), L::col(tid(), i))) base[index.v[i]] = narrow<T>(t.v[i]);
@@ -222,8 +233,9 @@ struct ProgramBase : ProgramId {
   // ---- reductions
   template <class L>
   CRIA_FN float sum(const Tile<float, L>& t) {
-    static_assert(requires { typename L::Row; },
-                  "sum: reduce the tile itself: a GPU holds a row or column of it several times");
+    static_assert(
+        requires { typename L::Row; },
+        "sum: reduce the tile itself: a GPU holds a row or column of it several times");
     return reduce_all<groups>(group, t, Add{});
   }
   template <class L>
@@ -291,8 +303,8 @@ struct ProgramBase : ProgramId {
   CRIA_FN auto trans(const Tile<E, L>& t) {
     return trans(t, pad<1>);
   }
-  // For debugging: one line per element, in row-major order, the first 64 elements. Of the threads that
-  // hold an element of a row or column, one prints.
+  // For debugging: one line per element, in row-major order, the first 64 elements. Of the threads
+  // that hold an element of a row or column, one prints.
   template <class E, class L>
   CRIA_FN void print(const char* name, const Tile<E, L>& t) {
     __shared__ int nexts[groups];
@@ -314,8 +326,9 @@ struct ProgramBase : ProgramId {
 #pragma unroll 1
     for (int t = blockIdx.x; t < n; t += gridDim.x) f(t);
   }
-  // Every program arrives before any goes on. The counter's top bit flips once per barrier, so it needs
-  // no reset between launches. The wait is bounded: a lost program is reported, not waited for.
+  // Every program arrives before any goes on. The counter's top bit flips once per barrier, so it
+  // needs no reset between launches. The wait is bounded: a lost program is reported, not waited
+  // for.
   CRIA_FN void grid_sync() {
     sync();
     if (tid() == 0) {
@@ -342,14 +355,16 @@ struct ProgramBase : ProgramId {
     sync();
     if (tid() == 0) ptx::add_release(reinterpret_cast<unsigned*>(place), 1);
   }
-  // Until `signals` programs have signalled; `programs` do this, each once. Every warp waits by itself,
-  // and the last to see all signals clears them. Low half: signals; high half: warps that have seen them.
+  // Until `signals` programs have signalled; `programs` do this, each once. Every warp waits by
+  // itself, and the last to see all signals clears them. Low half: signals; high half: warps that
+  // have seen them.
   CRIA_FN void await(int32_t* place, int signals, int programs) {
     if (tid() % 32 == 0) {
       unsigned* word = reinterpret_cast<unsigned*>(place);
       const long long start = clock64();
       while ((ptx::load_acquire(word) & 0xffffu) != unsigned(signals))
-        if (clock64() - start > kSpinLimit) __trap();  // NOTE: a call, to print, would serialise wgmma
+        if (clock64() - start > kSpinLimit)
+          __trap();  // NOTE: a call, to print, would serialise wgmma
       if (atomicAdd(word, 0x10000u) >> 16 == unsigned(programs * warps - 1)) *word = 0;
     }
     __syncwarp();

@@ -1,11 +1,13 @@
-// The sm_90a lowering: fetch and store_tile are TMA, dot is wgmma, pipeline is a producer warpgroup that
-// only fetches and consumer warpgroups that only compute, meeting at mbarriers.
-// A role is a type of program: the kernel's body is instantiated once for each, and the producer's
-// program has only the members a producer may use.
+// The sm_90a lowering: fetch and store_tile are TMA, dot is wgmma, pipeline is a producer warpgroup
+// that only fetches and consumer warpgroups that only compute, meeting at mbarriers. A role is a
+// type of program: the kernel's body is instantiated once for each, and the producer's program has
+// only the members a producer may use.
 //
-// Contract: all pipelines of a kernel have the same number of stages; fetches outside a pipeline (its
-// prologue) need groups == 1.
+// Contract: all pipelines of a kernel have the same number of stages; fetches outside a pipeline
+// (its prologue) need groups == 1.
 #pragma once
+
+#include <bit>
 
 #include "tile/cuda/program_base.h"
 #include "tile/cuda/ptx/copy.h"
@@ -16,7 +18,7 @@ namespace cria::tile {
 inline namespace cuda {
 
 inline constexpr int kMaxStages = 14;
-inline constexpr int kBoxHeights = 4;  // TMA maps of 32, 64, 128 and 256 rows; columns are one panel
+inline constexpr int kBoxHeights = 4;  // TMA maps of 32, 64, 128 and 256 rows, a panel wide
 inline constexpr int kMapBytes = 128;
 
 struct PipelineBarriers {
@@ -86,7 +88,7 @@ class ProducerProgram : public ProgramId {
   template <class T, int R, int C, class U>
   CRIA_FN void fetch(View<T, R, C> v, Tensor<U> t, int batch, int r0, int c0) {
     static_assert(R % 32 == 0, "fetch: TMA boxes are 32, 64, 128 or 256 rows");
-    constexpr int box = R % 256 == 0 ? 3 : R % 128 == 0 ? 2 : R % 64 == 0 ? 1 : 0, height = 32 << box;
+    constexpr int height = min_of(R & -R, 256), box = std::countr_zero(unsigned(height)) - 5;
     if (!in_pipeline_ && !prologue_open_) {
       if (prologues_ > 0) ptx::mbarrier_wait(bar_.prologue_empty(), (prologues_ - 1) & 1);
       prologue_open_ = true;
@@ -182,8 +184,8 @@ class ConsumerProgram : public ProgramBase<K, true> {
     CRIA_FN void operator()(Body body) {
       (*this)(n - j, body);
     }
-    // The next `count` steps. A stage is released once the products that read it are complete: at once,
-    // or one step later when the body leaves its products in flight.
+    // The next `count` steps. A stage is released once the products that read it are complete: at
+    // once, or one step later when the body leaves its products in flight.
     template <class Body>
     CRIA_FN void operator()(int count, Body body) {
       const int end = j + count;
@@ -240,14 +242,10 @@ class ConsumerProgram : public ProgramBase<K, true> {
   }
   template <class A, class B, class L>
     requires requires { A::rows; }
-  CRIA_FN void dot(Tile<float, L>& acc, A a, B b) {
-    multiply_shared<1>(acc, a, b);
-  }
+  CRIA_FN void dot(Tile<float, L>& acc, A a, B b) { multiply_shared<1>(acc, a, b); }
   template <class A, class B, class L>
     requires requires { A::rows; }
-  CRIA_FN void dot(Tile<float, L>& acc, A a, B b, Overwrite) {
-    multiply_shared<0>(acc, a, b);
-  }
+  CRIA_FN void dot(Tile<float, L>& acc, A a, B b, Overwrite) { multiply_shared<0>(acc, a, b); }
   template <int N, class... Tiles>
   CRIA_FN void dot_wait(Pending<N>, Tiles&... t) {
     wait_products(N);
@@ -255,10 +253,8 @@ class ConsumerProgram : public ProgramBase<K, true> {
     (pin(t), ...);
   }
   template <class... Tiles>
-    requires(is_tile<Tiles> && ...)
-  CRIA_FN void dot_wait(Tiles&... t) {
-    dot_wait(pending<0>, t...);
-  }
+    requires(is_tile<Tiles>&&...)
+  CRIA_FN void dot_wait(Tiles&... t) { dot_wait(pending<0>, t...); }
   template <class T, class L>
   CRIA_FN Operand<T, L> cast(Type<T>, const Tile<float, L>& t) {
     static_assert(sizeof(T) == 2, "wgmma's register operand is bf16 or f16");
@@ -268,8 +264,8 @@ class ConsumerProgram : public ProgramBase<K, true> {
     return out;
   }
 
-  // Registers -> swizzled panel of 64 columns -> TMA store; each warpgroup stores its own 64-row strips.
-  // `staging` has a whole number of panel buffers per group.
+  // Registers -> swizzled panel of 64 columns -> TMA store; each warpgroup stores its own 64-row
+  // strips. `staging` has a whole number of panel buffers per group.
   template <class T, class X, int R, int C, int Count>
   CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& tile,
                           const SharedTile<T, R, C, Count>& staging) {
@@ -278,7 +274,8 @@ class ConsumerProgram : public ProgramBase<K, true> {
                   "store_tile: staging needs the tile's rows and whole 64-column panels per group");
     constexpr int buffers = C / 64 * Count / groups, panels = L::cols / 64, panel_bytes = R * 128;
     constexpr int map_64_rows = 1 * kMapBytes;
-    constexpr bool in_turn = buffers > 1 && buffers != panels;  // else a panel may lie in an operand's memory
+    // Else a panel may lie in an operand's memory.
+    constexpr bool in_turn = buffers > 1 && buffers != panels;
     const int lane = tid() % 32, warp = tid() / 32, wg = own_warpgroup();
     const int barrier = 1 + group_ * warpgroups + wg;
     const uint32_t mine = ptx::shared_address(staging.bytes) + group_ * buffers * panel_bytes;
@@ -372,7 +369,9 @@ class ConsumerProgram : public ProgramBase<K, true> {
   static constexpr int k_slice_across(int kk) { return kk * 2048 >> 4; }
 
   template <class B>
-  static constexpr bool is_transposed = requires(B b) { b.view; };
+  static constexpr bool is_transposed = requires(B b) {
+    b.view;
+  };
   template <class T, int R, int C>
   static Type<T> element_type(View<T, R, C>);
   template <class V>

@@ -1,6 +1,7 @@
 // Reductions: registers, then lanes by shuffles, then warps through shared memory.
-// Scratch is used in two halves by turns, so one barrier per reduction is enough: a thread that writes
-// half h again has passed the barrier of the reduction in between, after everyone had read h.
+// Scratch is used in two halves by turns, so one barrier per reduction is enough: a thread that
+// writes half h again has passed the barrier of the reduction in between, after everyone had read
+// h.
 #pragma once
 
 #include "tile/cuda/ptx/sync.h"
@@ -69,7 +70,8 @@ CRIA_FN auto reduce_rows(Group& g, const Tile<float, L>& t, Op op, bool finish =
 template <int Groups, class Op, class R>
 CRIA_FN void combine_rows(Group& g, Tile<float, R>& rows, Op op) {
 #pragma unroll
-  for (int i = 0; i < R::regs; ++i) rows.v[i] = across_lanes<1, min_of(R::across, 32)>(rows.v[i], op);
+  for (int i = 0; i < R::regs; ++i)
+    rows.v[i] = across_lanes<1, min_of(R::across, 32)>(rows.v[i], op);
   across_warps<R::threads, Groups, R::across / 32>(g, rows.v, op);
 }
 
@@ -83,7 +85,8 @@ CRIA_FN float reduce_all(Group& g, const Tile<float, L>& t, Op op) {
   return x[0];
 }
 
-// One value per column: registers of the column, lanes that share it, then the warps' partial columns.
+// One value per column: registers of the column, lanes that share it, then the warps' partial
+// columns.
 template <int Groups, class Op, class L>
 CRIA_FN auto reduce_cols(Group& g, const Tile<float, L>& t, Op op) {
   using C = typename L::Col;

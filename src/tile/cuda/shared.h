@@ -12,7 +12,8 @@ inline namespace cuda {
 template <class T, int Rows, int Cols>
 struct View {
   static constexpr int rows = Rows, cols = Cols;
-  static constexpr int chunk = 16 / sizeof(T), panel_cols = 128 / sizeof(T), panel_bytes = Rows * 128;
+  static constexpr int chunk = 16 / sizeof(T), panel_cols = 128 / sizeof(T),
+                       panel_bytes = Rows * 128;
   static_assert(Rows % 8 == 0, "a shared tile has a multiple of 8 rows (the swizzle's period)");
   static_assert(Cols % panel_cols == 0, "a shared tile's rows are whole 128-byte panels");
   uint32_t address;
@@ -29,8 +30,8 @@ struct View {
   static constexpr int offset(int r, int c) {
     return chunk_offset(r, c / chunk) + c % chunk * int(sizeof(T));
   }
-  // From one of these offsets, `rows` down (a multiple of 8) and `chunks` to the right, of a chunk in a place
-  // that shares no bits with `chunks`: one instruction where the rest is known, at most.
+  // From one of these offsets, `rows` down (a multiple of 8) and `chunks` to the right, of a chunk
+  // in a place that shares no bits with `chunks`: one instruction where the rest is known, at most.
   static constexpr int moved(int offset, int rows, int chunks) {
     return (offset ^ chunks % 8 * 16) + chunks / 8 * panel_bytes + rows * 128;
   }

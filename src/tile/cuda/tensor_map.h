@@ -1,7 +1,7 @@
-// TMA descriptors of a tensor view: one map per box height, all one 128-byte panel wide and swizzled.
-// NOTE: the box height limits throughput (16-row boxes cost up to half), so a fetch picks the tallest box
-// that divides its tile. The maps have rank 4 (column, row, head, group), so tails never read the next
-// matrix.
+// TMA descriptors of a tensor view: one map per box height, all one 128-byte panel wide and
+// swizzled. NOTE: the box height limits throughput (16-row boxes cost up to half), so a fetch picks
+// the tallest box that divides its tile. The maps have rank 4 (column, row, head, group), so tails
+// never read the next matrix.
 #pragma once
 
 #include <cuda.h>
@@ -55,10 +55,10 @@ cudaError_t encode_maps(TensorMaps& maps, const Tensor<T>& t) {
   const cuuint32_t step[4] = {1, 1, 1, 1};
   for (int i = 0; i < kBoxHeights; ++i) {
     const cuuint32_t box[4] = {128 / sizeof(M), 32u << i, 1, 1};
-    const CUresult status = encode(
-        &maps.by_height[i], type, 4, const_cast<M*>(t.data), size, stride, box, step,
-        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const CUresult status =
+        encode(&maps.by_height[i], type, 4, const_cast<M*>(t.data), size, stride, box, step,
+               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (status != CUDA_SUCCESS) return cudaErrorInvalidValue;
   }
   return cudaSuccess;

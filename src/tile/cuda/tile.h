@@ -16,8 +16,8 @@ struct Tile {
   E v[L::regs];
 };
 
-// A float tile rounded to memory type T: the register operand A of dot. 16-bit types are packed in pairs, and
-// unpacked where an elementwise operation uses them.
+// A float tile rounded to memory type T: the register operand A of dot. 16-bit types are packed in
+// pairs, and unpacked where an elementwise operation uses them.
 template <class T, class L>
 struct Operand {
   using Layout = L;
@@ -34,7 +34,8 @@ struct Operand {
   }
 };
 
-// A tile of 16-bit elements as it lies in memory, two to a register; unpacked anew wherever it is used.
+// A tile of 16-bit elements as it lies in memory, two to a register; unpacked anew wherever it is
+// used.
 template <class T, class L>
 struct Packed {
   using Layout = L;
@@ -113,8 +114,8 @@ struct Pair {
   CRIA_FN explicit Pair(uint32_t word) { unpack2<T>(word, low, high); }
 };
 
-// Several rounded tiles at once, in place: f changes the elements it is given, f(t, more...). Results are
-// packed one by one, so that no more registers are needed than the tiles have.
+// Several rounded tiles at once, in place: f changes the elements it is given, f(t, more...).
+// Results are packed one by one, so that no more registers are needed than the tiles have.
 template <class F, class T, class L, class... More>
 CRIA_FN void update_all(F f, Operand<T, L>& t, More&... more) {
   static_assert((std::is_same_v<More, Operand<T, L>> && ...),
@@ -137,11 +138,11 @@ CRIA_FN void update_all(F f, Operand<T, L>& t, More&... more) {
 }
 
 // Operands come by value: a reference to a host constant would not exist on the GPU.
-#define CRIA_TILE_OPERATOR(op)                                       \
-  template <class A, class B>                                        \
-    requires(is_tile<A> || is_tile<B>)                               \
-  CRIA_FN auto operator op(A a, B b) {                               \
-    return map([](auto x, auto y) { return x op y; }, a, b);         \
+#define CRIA_TILE_OPERATOR(op)                               \
+  template <class A, class B>                                \
+    requires(is_tile<A> || is_tile<B>)                       \
+  CRIA_FN auto operator op(A a, B b) {                       \
+    return map([](auto x, auto y) { return x op y; }, a, b); \
   }
 CRIA_TILE_OPERATOR(+)
 CRIA_TILE_OPERATOR(-)
@@ -157,11 +158,12 @@ CRIA_TILE_OPERATOR(&&)
 CRIA_TILE_OPERATOR(||)
 #undef CRIA_TILE_OPERATOR
 
-#define CRIA_TILE_ASSIGN(op)                                         \
-  template <class E, class L, class B>                               \
-  CRIA_FN Tile<E, L>& operator op##=(Tile<E, L>& a, B b) {           \
-    update(a, [](E x, auto y) { return E(x op y); }, b);             \
-    return a;                                                        \
+#define CRIA_TILE_ASSIGN(op)                               \
+  template <class E, class L, class B>                     \
+  CRIA_FN Tile<E, L>& operator op##=(Tile<E, L>& a, B b) { \
+    update(                                                \
+        a, [](E x, auto y) { return E(x op y); }, b);      \
+    return a;                                              \
   }
 CRIA_TILE_ASSIGN(+)
 CRIA_TILE_ASSIGN(-)

@@ -28,16 +28,18 @@ struct TmaPoint {
   int col, row, head, group;
 };
 // The box of a rank-4 map at `at`, into shared memory, completing on `bar`.
-__device__ __forceinline__ void tma_load(uint32_t shared, const void* map, TmaPoint at, uint32_t bar) {
+__device__ __forceinline__ void tma_load(uint32_t shared, const void* map, TmaPoint at,
+                                         uint32_t bar) {
   asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
-      "%4, %5}], [%6];" ::"r"(shared),
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(shared),
       "l"(map), "r"(at.col), "r"(at.row), "r"(at.head), "r"(at.group), "r"(bar)
       : "memory");
 }
 __device__ __forceinline__ void tma_store(const void* map, TmaPoint at, uint32_t shared) {
   asm volatile(
-      "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(map),
+      "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group "
+      "[%0, {%1, %2, %3, %4}], [%5];" ::"l"(map),
       "r"(at.col), "r"(at.row), "r"(at.head), "r"(at.group), "r"(shared)
       : "memory");
 }

@@ -20,9 +20,8 @@ __device__ __forceinline__ void bar_arrive(int id, int threads) {
 // NOTE: ptxas 13.0 issues TMA without a per-lane loop only behind elect.sync.
 __device__ __forceinline__ bool elect() {
   uint32_t yes;
-  asm volatile(
-      "{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}"
-      : "=r"(yes));
+  asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}"
+               : "=r"(yes));
   return yes;
 }
 
@@ -57,8 +56,8 @@ __device__ __forceinline__ void fence_async_proxy() {
 // The compiler moves no memory access across this.
 __device__ __forceinline__ void compiler_fence() { asm volatile("" ::: "memory"); }
 
-// Programmatic dependent launch: this grid may start under the tail of the one before it, and must wait
-// here before it touches global memory. Both are no-ops in a launch without that attribute.
+// Programmatic dependent launch: this grid may start under the tail of the one before it, and must
+// wait here before it touches global memory. Both are no-ops in a launch without that attribute.
 __device__ __forceinline__ void wait_for_previous_grid() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
