@@ -332,6 +332,43 @@ TEST(TraceCounts, AsyncCopiesAndLdmatrix) {
   EXPECT_EQ(t.unique_bytes_written(), 64 * 64 * 2);
 }
 
+// A tile whose 24 chunks a row neither divide the threads nor are divided by them.
+struct CopyWide {
+  using Element = bf16;
+  struct Args {
+    Tensor<const bf16> a;
+    Tensor<bf16> c;
+    template <class V>
+    void operands(V&& visit) {
+      visit("a", a), visit("c", c);
+    }
+  };
+  struct Shared {
+    SharedTile<bf16, 64, 192> a;
+  };
+  static constexpr Traits traits{.threads = 128};
+  static Grid grid(const Args&) { return {1}; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    p.fetch(s.a[0], a.a, 0, 0, 0);
+    p.fetch_wait();
+    auto x = p.cast(type<bf16>, p.accumulator(shape<64, 192>));
+    p.read(x, s.a[0]);
+    p.store_tile(a.c, 0, 0, 0, x, s.a);
+  }
+};
+
+TEST(TraceCounts, AsyncCopiesOfAnyWidth) {
+  alignas(64) static bf16 a[64 * 192], c[64 * 192];
+  for (int i = 0; i < 64 * 192; ++i) a[i] = from_float<bf16>(float(i % 251));
+  Trace t;
+  trace<CopyWide>({matrix_of<const bf16>(a, 64, 192), matrix_of(c, 64, 192)}, t);
+  EXPECT_EQ(t.total(AccessKind::kAsyncCopy).requests, 64 * 24 / 32);
+  EXPECT_EQ(t.total(AccessKind::kAsyncCopy).useful_bytes, 64 * 192 * 2);
+  EXPECT_EQ(t.total(AccessKind::kSharedFill).conflicts, 0);
+  for (int i = 0; i < 64 * 192; ++i) ASSERT_EQ(c[i].bits, a[i].bits) << i;
+}
+
 // A shared tile read as a rounded accumulator.
 template <class T>
 struct ReadAsAccumulator : Product<T, Lowering::kHopper> {

@@ -2,6 +2,8 @@
 // threads fetch and compute, dot is mma.sync.
 #pragma once
 
+#include <numeric>
+
 #include "tile/cuda/dot_ampere.h"
 #include "tile/cuda/program_base.h"
 #include "tile/cuda/ptx/copy.h"
@@ -22,11 +24,10 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
   template <class T, int R, int C, class U>
   CRIA_FN void fetch(View<T, R, C> v, Tensor<U> t, int batch, int r0, int c0) {
     static_assert(std::is_same_v<T, std::remove_cv_t<U>>, "fetch: view and tensor differ in type");
-    // A pass of all threads copies some rows, or a part of one; a thread keeps its columns over the
-    // rows.
-    constexpr int per_row = C / v.chunk, across = min_of(per_row, threads), down = threads / across;
-    static_assert(per_row % across == 0 && threads % across == 0,
-                  "fetch: a row's 16-byte chunks must divide the threads, or the threads them");
+    // A pass of all threads copies `down` rows of `across` chunks; a thread keeps its columns over
+    // the rows.
+    constexpr int per_row = C / v.chunk, across = std::gcd(per_row, threads);
+    constexpr int down = threads / across;
     const int r = tid() / across;
 #pragma unroll
     for (int first = 0; first < per_row; first += across) {

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <memory>
+#include <numeric>
 #include <unordered_map>
 #include <vector>
 
@@ -261,53 +262,53 @@ class Recorder {
   auto shared_load(Source at) const { return shared_request(AccessKind::kSharedLoad, at); }
   auto shared_store(Source at) const { return shared_request(AccessKind::kSharedStore, at); }
 
-  // cp.async: threads take 16-byte chunks in turn; what lies outside the tensor is filled with
-  // zeros.
+  // How threads share the 16-byte chunks of a fetch: visit(warp, row of a lane, chunk of a lane).
+  template <class F>
+  void chunk_passes(int rows, int per_row, F visit) const {
+    const int across = std::gcd(per_row, s_->threads), down = s_->threads / across;
+    for (int first = 0; first < per_row; first += across)
+      for (int i = 0; i < rows; i += down)
+        for (int warp = 0; warp < s_->threads / 32; ++warp)
+          visit(
+              warp, [=](int lane) { return i + (warp * 32 + lane) / across; },
+              [=](int lane) { return first + (warp * 32 + lane) % across; });
+  }
+  // cp.async; what lies outside the tensor is filled with zeros.
   template <int R, int C, class T, class U>
   void async_copies(const Tensor<U>& t, int batch, int r0, int c0, Source at) const {
     using S = Swizzled<T, R>;
-    constexpr int per_row = C / S::chunk, count = R * per_row;
     const U* base = t.matrix(batch);
-    for (int i = 0; i < count; i += s_->threads)
-      for (int warp = 0; warp < s_->threads / 32; ++warp) {
-        const int first = i + warp * 32;
-        auto row = [&](int lane) { return (first + lane) / per_row; };
-        auto chunk = [&](int lane) { return (first + lane) % per_row; };
-        global(AccessKind::kAsyncCopy, warp, base, 16, at, [&](int lane) -> const U* {
-          const int r = r0 + row(lane), c = c0 + chunk(lane) * S::chunk;
-          return first + lane < count && r < t.rows && c < t.cols ? base + r * t.ld + c : nullptr;
-        });
-        shared_request(AccessKind::kSharedFill, at)(warp, 16, [&](int lane) -> int64_t {
-          return first + lane < count ? S::chunk_offset(row(lane), chunk(lane)) : -1;
-        });
-      }
+    chunk_passes(R, C / S::chunk, [&](int warp, auto row, auto chunk) {
+      global(AccessKind::kAsyncCopy, warp, base, 16, at, [&](int lane) -> const U* {
+        const int r = r0 + row(lane), c = c0 + chunk(lane) * S::chunk;
+        return row(lane) < R && r < t.rows && c < t.cols ? base + r * t.ld + c : nullptr;
+      });
+      shared_request(AccessKind::kSharedFill, at)(warp, 16, [&](int lane) -> int64_t {
+        return row(lane) < R ? S::chunk_offset(row(lane), chunk(lane)) : -1;
+      });
+    });
   }
   // Operands that do not allow 16-byte accesses: the same chunks, element by element through
   // registers.
   template <int R, int C, class T, class U>
   void element_copies(const Tensor<U>& t, int batch, int r0, int c0, Source at) const {
     using S = Swizzled<T, R>;
-    constexpr int per_row = C / S::chunk, count = R * per_row;
     const U* base = t.matrix(batch);
-    for (int i = 0; i < count; i += s_->threads)
-      for (int e = 0; e < S::chunk; ++e)
-        for (int warp = 0; warp < s_->threads / 32; ++warp) {
-          const int first = i + warp * 32;
-          auto row = [&](int lane) { return (first + lane) / per_row; };
-          auto col = [&](int lane) { return (first + lane) % per_row * S::chunk + e; };
-          global(AccessKind::kLoad, warp, base, sizeof(T), at, [&](int lane) -> const U* {
-            const int r = r0 + row(lane), c = c0 + col(lane);
-            return first + lane < count && r < t.rows && c < t.cols ? base + r * t.ld + c : nullptr;
-          });
-          shared_store(at)(warp, sizeof(T), [&](int lane) -> int64_t {
-            return first + lane < count ? S::offset(row(lane), col(lane)) : -1;
-          });
-        }
+    chunk_passes(R, C / S::chunk, [&](int warp, auto row, auto chunk) {
+      for (int e = 0; e < S::chunk; ++e) {
+        auto col = [&](int lane) { return chunk(lane) * S::chunk + e; };
+        global(AccessKind::kLoad, warp, base, sizeof(T), at, [&](int lane) -> const U* {
+          const int r = r0 + row(lane), c = c0 + col(lane);
+          return row(lane) < R && r < t.rows && c < t.cols ? base + r * t.ld + c : nullptr;
+        });
+        shared_store(at)(warp, sizeof(T), [&](int lane) -> int64_t {
+          return row(lane) < R ? S::offset(row(lane), col(lane)) : -1;
+        });
+      }
+    });
   }
   // TMA: boxes of one 128-byte panel and `height` rows, clipped to the tensor.
-  static constexpr int tallest_box(int rows) {
-    return rows % 256 == 0 ? 256 : rows % 128 == 0 ? 128 : rows % 64 == 0 ? 64 : 32;
-  }
+  static constexpr int tallest_box(int rows) { return min_of(rows & -rows, 256); }
   template <int R, int C, class T, class U>
   void bulk_copies(AccessKind kind, const Tensor<U>& t, int batch, int r0, int c0, int height,
                    Source at) const {
