@@ -33,6 +33,11 @@ if(CRIA_HAVE_CUDA)
   list(PREPEND CRIA_KERNEL_VARIANTS cuda)  # built first: some take minutes
 endif()
 
+if(CRIA_SANITIZE)
+  add_library(cria_trace_checks INTERFACE)  # linked after cria::flags, whose option it takes back
+  target_compile_options(cria_trace_checks INTERFACE -fno-sanitize=undefined)
+endif()
+
 function(cria_kernels stem list)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "INTO;HEADER" "")
   if(NOT arg_HEADER AND arg_INTO)
@@ -125,7 +130,7 @@ function(_cria_kernel_objects library variant)
   if(CRIA_SANITIZE MATCHES address AND variant MATCHES "^cpu")
     target_compile_options(${objects} PRIVATE -fno-sanitize-address-use-after-scope)
   elseif(CRIA_SANITIZE AND variant STREQUAL trace)
-    target_compile_options(${objects} PRIVATE -fno-sanitize=undefined)
+    target_link_libraries(${objects} PRIVATE cria_trace_checks)
   endif()
 
   set(joined ${PROJECT_BINARY_DIR}/kernels/${library}/${variant}.o)
