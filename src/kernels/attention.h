@@ -150,7 +150,7 @@ struct AttentionForward {
           });
           p.combine(total);
           acc *= map([](float t) { return 1.f / t; }, total);
-          p.store_tile(a.o, head, r0, 0, acc, s.q);
+          p.store_tile(a.o, head, r0, 0, acc, s.q[0]);
           if (a.lse.data) {
             auto out = column(p.arange(shape<M>) + r0) + row(p.arange(shape<1>));
             p.store(a.lse.row(head), out, (top + log2(total)) * kLn2, Mask{a.q.rows - r0, 1});

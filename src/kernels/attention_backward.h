@@ -15,18 +15,59 @@
 namespace cria::kernels {
 
 // Overlaps: a step leaves its last products in flight, under the next one's first; takes more
-// registers.
+// registers. Persistent: a program computes one block after the other, and what stays of the next
+// one comes early.
 template <Lowering Lower, int Queries, int Keys, int HeadDim, int StageCount, int ThreadCount,
-          int MinBlocks = 1, bool Overlaps = false, DotPrecision Dot = DotPrecision::kFp32>
+          int MinBlocks = 1, bool Overlaps = false, DotPrecision Dot = DotPrecision::kFp32,
+          bool Persistent = false>
 struct AttentionBackwardConfig
     : AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks, Dot> {
+  using Base =
+      AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks, Dot>;
   static constexpr bool overlaps = Overlaps;
-  static constexpr int band =
-      32;  // heads whose programs are started together, those with most work first
+  static constexpr int prologues = Persistent ? 2 : 1;
+  static constexpr int band = 32;  // heads whose blocks are started together
+  static constexpr Traits traits = [] {
+    Traits t = Base::traits;
+    t.persistent = Persistent, t.prologues = prologues;
+    return t;
+  }();
   static std::string name() {
-    return AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks,
-                           Dot>::name() +
-           (Overlaps ? "_overlap" : "");
+    return Base::name() + (Overlaps ? "_overlap" : "") + (Persistent ? "_persistent" : "");
+  }
+};
+
+// All blocks of all heads, in order of falling work, shared out among programs. A persistent one
+// takes a block with much work and one with little in turn, so that all pairs are alike.
+template <class C>
+struct AttentionBlocks {
+  int heads, blocks;  // of each head
+
+  constexpr int shares() const {
+    return heads * (C::traits.persistent ? ceil_div(blocks, 2) : blocks);
+  }
+  // Whether persistent programs all have about as much to do.
+  constexpr bool even(int cores) const {
+    const int programs = cores * C::traits.min_blocks;
+    return !C::traits.persistent || shares() >= 0.85 * round_up(shares(), programs);
+  }
+  // f(head, block, slot); `slot` says which of the shared tiles are for what stays of the block.
+  template <class P, class F>
+  CRIA_FN void run(P& p, F f) const {
+    if constexpr (C::traits.persistent) {
+      int turn = 0;
+      p.for_tiles(shares(), [&](int t) {
+        const TileIndex at = banded(t, heads, ceil_div(blocks, 2), C::band);
+        const int last = blocks - 1 - at.col;
+        for (int block = at.col;; block = last) {
+          f(at.row, block, turn++ % C::prologues);
+          if (block == last) break;
+        }
+      });
+    } else {
+      const TileIndex at = banded(p.program_id(0), heads, blocks, C::band);
+      f(at.row, at.col, 0);
+    }
   }
 };
 
@@ -106,29 +147,40 @@ struct AttentionBackwardQ {
   using Config = C;
   using Args = AttentionBackwardQArgs<T>;
   struct Shared {
-    SharedTile<T, C::queries, C::head_dim> q, dout;  // q holds dq at the end
+    SharedTile<T, C::queries, C::head_dim, C::prologues> q, dout;  // q holds dq at the end
     SharedTile<T, C::keys, C::head_dim, C::stages> k, v;
   };
   static constexpr Traits traits = C::traits;
 
   static bool fits(const Args& a) { return a.template fits<C>(); }
-  static Grid grid(const Args& a) {
-    return {a.q.cols > 0 ? int64_t{ceil_div(a.q.rows, C::queries)} * a.q.batch : 0};
+  // Of long rows, a program that begins and ends with one costs no more than 2 % of the time.
+  static bool suits(const Args& a, int cores) {
+    return blocks(a).even(cores) && (!C::traits.persistent || blocks(a).blocks <= 16);
   }
+  static Grid grid(const Args& a) { return {a.q.cols > 0 ? blocks(a).shares() : 0}; }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    const auto all = blocks(a);
+    all.run(p, [&](int head, int block, int slot) {  // longest rows first
+      run_block(p, a, s, head, (all.blocks - 1 - block) * C::queries, slot);
+    });
+  }
+
+ private:
+  static constexpr AttentionBlocks<C> blocks(const Args& a) {
+    return {a.q.batch, ceil_div(a.q.rows, C::queries)};
+  }
+  template <class P>
+  CRIA_FN static void run_block(P& p, const Args& a, Shared& s, int head, int r0, int slot) {
     constexpr int M = C::queries, N = C::keys;
-    const int blocks = ceil_div(a.q.rows, M);
-    const TileIndex at = banded(p.program_id(0), a.q.batch, blocks, C::band);
-    const int head = at.row, kv_head = head / (a.q.batch / a.k.batch);
-    const int r0 = (blocks - 1 - at.col) * M;  // longest rows first
+    const int kv_head = head / (a.q.batch / a.k.batch);
     const int visible = a.causal ? min_of(r0 + M + a.past(), a.k.rows) : a.k.rows;
     const int first_last = a.causal ? r0 + a.past() : a.k.rows - 1;  // last key that query r0 sees
     const float to_log2 = a.scale * kLog2E;
 
-    p.fetch(s.q[0], a.q, head, r0, 0);
-    p.fetch(s.dout[0], a.dout, head, r0, 0);
+    p.fetch(s.q[slot], a.q, head, r0, 0);
+    p.fetch(s.dout[slot], a.dout, head, r0, 0);
     p.pipeline(
         stages<C::stages>, ceil_div(visible, N),
         [&](int j, int stage) {
@@ -150,8 +202,8 @@ struct AttentionBackwardQ {
           auto lse = p.keep(p.load(rows_of(dq), a.lse.row(head), query, inside) * kLog2E);
           p.fetch_wait();
           steps([&](int j, int stage) {
-            p.dot(weight, s.q[0], trans(s.k[stage]), overwrite);
-            p.dot(dscore, s.dout[0], trans(s.v[stage]), overwrite);
+            p.dot(weight, s.q[slot], trans(s.k[stage]), overwrite);
+            p.dot(dscore, s.dout[slot], trans(s.v[stage]), overwrite);
             p.dot_wait(pending<1>, weight);
             update(
                 weight, [=](float x, float l) { return exp2(x * to_log2 - l); }, lse);
@@ -168,7 +220,7 @@ struct AttentionBackwardQ {
           p.dot_wait(dq);
           dq *= a.scale;
           a.template turn_back<C>(p, dq, a.past() + r0);
-          p.store_tile(a.dq, head, r0, 0, dq, s.q);
+          p.store_tile(a.dq, head, r0, 0, dq, s.q[slot]);
         });
   }
 };
@@ -199,29 +251,37 @@ struct AttentionBackwardKv {
   using Config = C;
   using Args = AttentionBackwardKvArgs<T>;
   struct Shared {
-    SharedTile<T, C::keys, C::head_dim> k, v;  // hold dk and dv at the end
+    SharedTile<T, C::keys, C::head_dim, C::prologues> k, v;  // hold dk and dv at the end
     SharedTile<T, C::queries, C::head_dim, C::stages> q, dout;
   };
   static constexpr Traits traits = C::traits;
 
   static bool fits(const Args& a) { return a.template fits<C>(); }
-  static Grid grid(const Args& a) {
-    return {a.k.cols > 0 ? int64_t{ceil_div(a.k.rows, C::keys)} * a.k.batch : 0};
-  }
+  static bool suits(const Args& a, int cores) { return blocks(a).even(cores); }
+  static Grid grid(const Args& a) { return {a.k.cols > 0 ? blocks(a).shares() : 0}; }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    blocks(a).run(p, [&](int head, int block, int slot) {
+      run_block(p, a, s, head, block * C::keys, slot);  // first keys first: most queries see them
+    });
+  }
+
+ private:
+  static constexpr AttentionBlocks<C> blocks(const Args& a) {
+    return {a.k.batch, ceil_div(a.k.rows, C::keys)};
+  }
+  template <class P>
+  CRIA_FN static void run_block(P& p, const Args& a, Shared& s, int kv_head, int c0, int slot) {
     constexpr int M = C::queries, N = C::keys;
-    const TileIndex at = banded(p.program_id(0), a.k.batch, ceil_div(a.k.rows, N), C::band);
-    const int kv_head = at.row, group = a.q.batch / a.k.batch;
-    const int c0 = at.col * N;  // first keys first: the most queries see them
+    const int group = a.q.batch / a.k.batch;
     const int first =
         a.causal ? max_of(c0 - a.past(), 0) / M : 0;  // block of queries that sees key c0
     const int per_head = ceil_div(a.q.rows, M) - first;
     const float to_log2 = a.scale * kLog2E;
 
-    p.fetch(s.k[0], a.k, kv_head, c0, 0);
-    p.fetch(s.v[0], a.v, kv_head, c0, 0);
+    p.fetch(s.k[slot], a.k, kv_head, c0, 0);
+    p.fetch(s.v[slot], a.v, kv_head, c0, 0);
     p.pipeline(
         stages<C::stages>, per_head * group,
         [&](int j, int stage) {
@@ -245,8 +305,8 @@ struct AttentionBackwardKv {
           // Keys and queries past the end need no mask: a key has a row of its own, which is not
           // stored, and a query's zeros in q and dout are factors of all it gives.
           steps([&](int, int stage) {
-            p.dot(weight, s.k[0], trans(s.q[stage]), overwrite);
-            p.dot(dscore, s.v[0], trans(s.dout[stage]), overwrite);
+            p.dot(weight, s.k[slot], trans(s.q[stage]), overwrite);
+            p.dot(dscore, s.v[slot], trans(s.dout[stage]), overwrite);
             p.dot_wait(pending<1>, weight);
             update(
                 weight, [=](float x, float l) { return exp2(x * to_log2 - l * kLog2E); }, lse);
@@ -269,26 +329,27 @@ struct AttentionBackwardKv {
           p.dot_wait(dv, dk);
           dk *= a.scale;
           a.template turn_back<C>(p, dk, c0);
-          p.store_tile(a.dk, kv_head, c0, 0, dk, s.k);
-          p.store_tile(a.dv, kv_head, c0, 0, dv, s.v);
+          p.store_tile(a.dk, kv_head, c0, 0, dk, s.k[slot]);
+          p.store_tile(a.dv, kv_head, c0, 0, dv, s.v[slot]);
         });
   }
 };
 
 template <class T>
 struct AttentionBackwardSpaces {
-  template <int M, int N, int D, int Stages, int Threads, int Resident = 1, bool Overlaps = false>
-  using Hopper =
-      AttentionBackwardConfig<Lowering::kHopper, M, N, D, Stages, Threads, Resident, Overlaps>;
+  template <int M, int N, int D, int Stages, int Threads, int Resident = 1, bool Overlaps = false,
+            bool Persistent = false>
+  using Hopper = AttentionBackwardConfig<Lowering::kHopper, M, N, D, Stages, Threads, Resident,
+                                         Overlaps, DotPrecision::kFp32, Persistent>;
   template <int M, int N, int D>
   using Ampere = AttentionBackwardConfig<Lowering::kAmpere, M, N, D, 2, 128>;
-  using q = KernelSpace<AttentionBackwardQ, T, Hopper<64, 64, 64, 3, 128, 2, true>,
-                        Hopper<128, 128, 64, 3, 256, 1, true>, Hopper<192, 64, 128, 3, 384>,
-                        Hopper<128, 64, 128, 3, 256, 1, true>, Ampere<64, 64, 64>,
-                        Ampere<64, 32, 128>, Ampere<64, 32, 256>>;
-  using kv = KernelSpace<AttentionBackwardKv, T, Hopper<64, 64, 64, 3, 128, 2, true>,
-                         Hopper<64, 128, 128, 3, 256>, Ampere<64, 64, 64>, Ampere<32, 64, 128>,
-                         Ampere<32, 64, 256>>;
+  using q = KernelSpace<AttentionBackwardQ, T, Hopper<64, 64, 64, 3, 128, 2, true, true>,
+                        Hopper<64, 64, 64, 3, 128, 2, true>, Hopper<128, 128, 64, 3, 256, 1, true>,
+                        Hopper<192, 64, 128, 3, 384>, Hopper<128, 64, 128, 3, 256, 1, true>,
+                        Ampere<64, 64, 64>, Ampere<64, 32, 128>, Ampere<64, 32, 256>>;
+  using kv = KernelSpace<AttentionBackwardKv, T, Hopper<64, 64, 64, 3, 128, 2, true, true>,
+                         Hopper<64, 64, 64, 3, 128, 2, true>, Hopper<64, 128, 128, 3, 256>,
+                         Ampere<64, 64, 64>, Ampere<32, 64, 128>, Ampere<32, 64, 256>>;
 };
 template <>
 struct AttentionBackwardSpaces<float> {

@@ -1,6 +1,7 @@
 // The fully fused first half of SwiGLU, on tensor cores:  y = silu(x gateᵀ) * (x upᵀ).
 // Two products share each x tile; their results are rounded to T, as if they had been in memory,
-// and meet in registers. They go to memory themselves only if a backward pass wants them.
+// meet in registers and never go there. What a backward pass wants are the derivatives of y by
+// them.
 #pragma once
 
 #include "kernels/gemm.h"
@@ -12,31 +13,31 @@ template <class T>
 struct GateUpArgs {
   using Element = T;
   static constexpr const char* kernel = "gate_up";
-  Tensor<const T> x;                             // [M, D]
-  Tensor<const T> gate;                          // [F, D]
-  Tensor<const T> up;                            // [F, D]
-  Tensor<T> y;                                   // [M, F]
-  Tensor<T> gate_out = {};                       // [M, F], x gateᵀ; not written when data is null
-  Tensor<T> up_out = {};                         // [M, F], x upᵀ; likewise
+  Tensor<const T> x;       // [M, D]
+  Tensor<const T> gate;    // [F, D]
+  Tensor<const T> up;      // [F, D]
+  Tensor<T> y;             // [M, F]
+  Tensor<T> by_gate = {};  // [M, F], dy / d(x gateᵀ); neither is written when data is null
+  Tensor<T> by_up = {};    // [M, F], dy / d(x upᵀ)
   DotPrecision precision = DotPrecision::kFp32;  // of fp32 operands
 
   template <class V>
   constexpr void operands(V&& visit) {
     visit("x", x), visit("gate", gate), visit("up", up), visit("y", y);
-    visit("gate_out", gate_out), visit("up_out", up_out);
+    visit("by_gate", by_gate), visit("by_up", by_up);
   }
   Dims dims() const {
     return {{"m", x.rows},
             {"ffn", y.cols},
             {"dim", x.cols},
-            {"keep", gate_out.data != nullptr},
+            {"keep", by_gate.data != nullptr},
             {"tf32", precision == DotPrecision::kTf32}};
   }
   Cost cost() const {
     if (y.size() == 0) return {};
-    return {.flops = 4.0 * y.size() * x.cols + 5.0 * y.size(),
+    return {.flops = 4.0 * y.size() * x.cols + 5.0 * y.size() + 5.0 * by_gate.size(),
             .bytes_read = double(x.bytes() + gate.bytes() + up.bytes()),
-            .bytes_written = double(y.bytes() + gate_out.bytes() + up_out.bytes())};
+            .bytes_written = double(y.bytes() + by_gate.bytes() + by_up.bytes())};
   }
 };
 
@@ -74,10 +75,20 @@ struct GateUp {
             });
             p.dot_wait(gate_sum, up_sum);
             auto gate = p.cast(type<T>, gate_sum), up = p.cast(type<T>, up_sum);
-            if (a.gate_out.data) p.store_tile(a.gate_out, 0, r0, c0, gate, s.out);
-            if (a.up_out.data) p.store_tile(a.up_out, 0, r0, c0, up, s.out);
-            auto y = map([](float g, float u) { return SiluUp{}(g, u, sigmoid(g)); }, gate, up);
+            auto y = gate;
+            update_all(
+                [](float& gate, float& up, float& y) {
+                  const float g = gate, u = up, s = sigmoid(g);
+                  y = SiluUp{}(g, u, s);
+                  gate = SiluUpByGate{}(g, u, s);
+                  up = SiluUpByUp{}(g, s);
+                },
+                gate, up, y);
             p.store_tile(a.y, 0, r0, c0, y, s.out);
+            if (a.by_gate.data) {
+              p.store_tile(a.by_gate, 0, r0, c0, gate, s.out);
+              p.store_tile(a.by_up, 0, r0, c0, up, s.out);
+            }
           });
     });
   }

@@ -1,6 +1,7 @@
 // RMSNorm, backward. With y = x r w, r = (mean(x²) + eps)^-½ and g = dy w:
 //   dr/dx[i] = -r³ x[i] / n,  so  dx = r g - x r³ mean(g x)  [+ add, what reaches x by another
 //   path] dw = sum over rows of dy x r
+// and y once more, if wanted, with the bits of the forward pass.
 // Every P-th row belongs to one share of the work. A program keeps the share's sum of dw in
 // registers and leaves one row of partial sums, and column_sum (reduction.h) adds those up in a
 // fixed order.
@@ -20,19 +21,20 @@ struct RmsNormBackwardArgs {
   Tensor<const T> dy;        // [R, D]
   Tensor<const T> add = {};  // [R, D], added to dx; none when data is null
   Tensor<T> dx;              // [R, D], may be dy or add
+  Tensor<T> y = {};          // [R, D]; not written when data is null
   Tensor<float> partials;    // [P, D], one row for each share: see rmsnorm_partials
 
   template <class V>
   constexpr void operands(V&& visit) {
     visit("x", x), visit("w", w), visit("r", r, element_wise), visit("dy", dy), visit("add", add);
-    visit("dx", dx), visit("partials", partials);
+    visit("dx", dx), visit("y", y), visit("partials", partials);
   }
   Dims dims() const { return {{"rows", x.rows}, {"cols", x.cols}, {"partials", partials.rows}}; }
   Cost cost() const {
     if (x.size() == 0) return {.bytes_written = double(partials.bytes())};
-    return {.flops = 11.0 * x.size(),
+    return {.flops = 11.0 * x.size() + 2.0 * y.size(),
             .bytes_read = double(x.bytes() + w.bytes() + r.bytes() + dy.bytes() + add.bytes()),
-            .bytes_written = double(dx.bytes() + partials.bytes())};
+            .bytes_written = double(dx.bytes() + y.bytes() + partials.bytes())};
   }
 };
 
@@ -85,6 +87,7 @@ struct RmsNormBackward {
       auto pull = p.sum(dy * w * x, axis<1>) * (r * r * r) / n;
       dw += dy * x * r;
       p.store(a.dx, dy * w * r - x * pull + add, r0, 0);
+      if (a.y.data) p.store(a.y, x * r * w, r0, 0);
       x = next_x, dy = next_dy;  // like add, on their way since before the sum
     }
     p.store(a.partials, p.sum(dw, axis<0>), share, 0);
@@ -112,11 +115,13 @@ struct RmsNormBackward {
       const float r = p.load(a.r.row(row)), pull = dot * r * r * r / n;
       for (int start = 0; start < n; start += C::cols) {
         auto x = p.load(a.x, block, row, start), dy = p.load(a.dy, block, row, start);
-        auto dx = dy * p.load(a.w, block, 0, start) * r - x * pull;
+        auto w = p.load(a.w, block, 0, start);
+        auto dx = dy * w * r - x * pull;
         if (a.add.data)
           p.store(a.dx, dx + p.load(a.add, block, row, start), row, start);
         else
           p.store(a.dx, dx, row, start);
+        if (a.y.data) p.store(a.y, x * r * w, row, start);
       }
     }
   }

@@ -11,19 +11,17 @@
 namespace cria::kernels {
 
 // The derivative of silu at x, where s = sigmoid(x).
-CRIA_FN float silu_slope(float x, float s) { return s * (1.f + x * (1.f - s)); }
+CRIA_FN float silu_slope(float x, float s) { return s + x * s * (1.f - s); }
 
-// Elements of silu_up and of its gradients, where s = sigmoid(gate).
+// Elements of silu_up and its derivatives by gate and by up, where s = sigmoid(gate).
 struct SiluUp {
   CRIA_FN float operator()(float gate, float up, float s) const { return gate * s * up; }
 };
-struct SiluUpDgate {
-  CRIA_FN float operator()(float gate, float up, float s, float dy) const {
-    return dy * up * silu_slope(gate, s);
-  }
+struct SiluUpByGate {
+  CRIA_FN float operator()(float gate, float up, float s) const { return up * silu_slope(gate, s); }
 };
-struct SiluUpDup {
-  CRIA_FN float operator()(float gate, float s, float dy) const { return dy * gate * s; }
+struct SiluUpByUp {
+  CRIA_FN float operator()(float gate, float s) const { return gate * s; }
 };
 
 template <class T>
@@ -179,8 +177,8 @@ struct SiluUpBackward {
     auto gate = p.load(a.gate.row(row), j, j < n), up = p.load(a.up.row(row), j, j < n);
     auto dy = p.load(a.dy.row(row), j, j < n);
     auto s = p.keep(sigmoid(gate));
-    auto dgate = map(SiluUpDgate{}, gate, up, s, dy);
-    auto dup = map(SiluUpDup{}, gate, s, dy);
+    auto dgate = dy * map(SiluUpByGate{}, gate, up, s);
+    auto dup = dy * map(SiluUpByUp{}, gate, s);
     if (a.y.data) {
       auto y = map(SiluUp{}, gate, up, s);
       p.store(a.y.row(row), j, y, j < n);

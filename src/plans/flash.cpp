@@ -1,5 +1,7 @@
 #include "plans/flash.h"
 
+#include <utility>
+
 #include "kernels/attention.h"
 #include "kernels/attention_backward.h"
 #include "kernels/gate_up.h"
@@ -23,16 +25,18 @@ void FlashPlan<T>::place(Arena& arena) {
   };
   blocks_.assign(c.layers, {});
   for (Block& b : blocks_) {
-    const bool own = &b == &blocks_[0] || !this->setup_.recompute;
+    const Block& first = blocks_[0];
+    const bool keeps = &b == &first || !this->setup_.recompute;
     b.qkv = take(c.qkv_width());
     b.lse = take_row_values();
     b.o = take(c.query_width());
     b.h = take(c.dim);
     b.r = matrix_of(arena.take<float>(this->rows()), this->rows(), 1);
-    b.m = own ? take(c.dim) : blocks_[0].m;
-    b.gate_up = own ? take(2 * c.ffn) : blocks_[0].gate_up;
+    b.gate_up = keeps ? take(2 * c.ffn) : first.gate_up;
+    b.act = &b == &first || (keeps && fuses()) ? take(c.ffn) : first.act;
   }
-  act_ = take(c.ffn);
+  m_ = take(c.dim);
+  d_x_ = take(c.dim);
   d_qkv_ = take(c.qkv_width());
   d_o_ = take(c.query_width());
   d_h_ = take(c.dim);
@@ -73,26 +77,27 @@ void FlashPlan<T>::block_forward(int layer) {
   this->linear(b.o, w.o, b.h, this->x(layer));
   this->made(layer, "residual", b.h);
 
-  this->norm(b.h, w.ffn_norm, b.m, b.r);
-  this->made(layer, "ffn_norm", b.m);
-  activate(layer, act_, !this->setup_.recompute);
-  this->made(layer, "activation", act_);
-  this->linear(act_, w.down, this->x(layer + 1), b.h);
+  this->norm(b.h, w.ffn_norm, m_, b.r);
+  this->made(layer, "ffn_norm", m_);
+  activate(layer, !this->setup_.recompute);
+  this->made(layer, "activation", b.act);
+  this->linear(b.act, w.down, this->x(layer + 1), b.h);
   this->input_norm(layer + 1);
 }
 
 template <class T>
-void FlashPlan<T>::activate(int layer, Tensor<T> act, bool keep) {
+void FlashPlan<T>::activate(int layer, bool keep) {
   const auto& w = this->setup_.weights.layers[layer];
   const Block& b = blocks_[layer];
   const Halves<T> ffn(b.gate_up);
   if (fuses()) {
-    kernels::GateUpArgs<T> args{.x = b.m, .gate = w.gate, .up = w.up, .y = act};
-    if (keep) args.gate_out = ffn.gate, args.up_out = ffn.up;
+    kernels::GateUpArgs<T> args{.x = m_, .gate = w.gate, .up = w.up, .y = b.act};
+    if (keep) args.by_gate = ffn.gate, args.by_up = ffn.up;
     launch(this->stream_, args);
   } else {
-    this->linear(b.m, w.gate_up, b.gate_up);
-    launch(this->stream_, kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = act});
+    this->linear(m_, w.gate_up, b.gate_up);
+    launch(this->stream_,
+           kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = b.act});
   }
 }
 
@@ -108,22 +113,21 @@ void FlashPlan<T>::ffn_backward(int layer) {
   const auto& w = this->setup_.weights.layers[layer];
   const auto& g = this->setup_.gradients.layers[layer];
   const Block& b = blocks_[layer];
-  const Tensor<T> d = this->d_, dn = this->dn_, act = act_;
+  const Tensor<T> d = this->d_, dn = this->dn_, act = b.act;
 
   const bool recompute = this->setup_.recompute;
-  if (recompute) this->norm(b.h, w.ffn_norm, b.m, b.r);
-  const Halves<T> ffn(b.gate_up);  // becomes its own gradient, and act the activation again
+  if (recompute) this->norm(b.h, w.ffn_norm, m_, b.r);
+  const Halves<T> ffn(b.gate_up);  // becomes the gradient of gate and up
   if (fuses()) {
-    if (recompute) activate(layer, act, true);
+    if (recompute) activate(layer, true);
     launch(this->stream_, kernels::GateUpBackwardArgs<T>{.dy = d,
                                                          .down = w.down,
-                                                         .gate = ffn.gate,
-                                                         .up = ffn.up,
+                                                         .by_gate = ffn.gate,
+                                                         .by_up = ffn.up,
                                                          .dgate = ffn.gate,
-                                                         .dup = ffn.up,
-                                                         .y = recompute ? Tensor<T>{} : act});
+                                                         .dup = ffn.up});
   } else {
-    if (recompute) this->linear(b.m, w.gate_up, b.gate_up);
+    if (recompute) this->linear(m_, w.gate_up, b.gate_up);
     this->linear_dx(d, w.down, act);
     this->made(layer, "d_activation", act);
     launch(
@@ -133,7 +137,7 @@ void FlashPlan<T>::ffn_backward(int layer) {
   }
   this->linear_dx(b.gate_up, w.gate_up, dn);
   this->made(layer, "d_ffn_norm", dn);
-  this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, d_h_, g.ffn_norm);
+  this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, d_h_, g.ffn_norm, m_);
   this->made(layer, "d_residual", d_h_);
 }
 
@@ -170,18 +174,18 @@ void FlashPlan<T>::attention_backward(int layer) {
 
   this->linear_dx(d_qkv_, w.qkv, dn);
   this->made(layer, "d_norm", dn);
+  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d_h_, d_x_,
+                      g.attention_norm, this->n(layer));
   weight_gradients(layer);
-  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d_h_, this->d_,
-                      g.attention_norm);
+  std::swap(this->d_, d_x_);
 }
 
 template <class T>
 void FlashPlan<T>::weight_gradients(int layer) {
   const auto& g = this->setup_.gradients.layers[layer];
   const Block& b = blocks_[layer];
-  if (this->setup_.recompute) this->input_norm(layer);
-  const typename kernels::GemmGroupArgs<T>::Part parts[] = {{b.gate_up, b.m, g.gate_up},
-                                                            {this->d_, act_, g.down},
+  const typename kernels::GemmGroupArgs<T>::Part parts[] = {{b.gate_up, m_, g.gate_up},
+                                                            {this->d_, b.act, g.down},
                                                             {d_qkv_, this->n(layer), g.qkv},
                                                             {d_h_, b.o, g.o}};
   if (own_product(g.gate_up.size() * this->rows()))

@@ -1,7 +1,6 @@
 // Plan flash: attention that never materialises its scores, forward and backward, residuals added
-// in the epilogues of products, one rotation for q and k, and an activation that the backward pass
-// makes again instead of keeping. With `recompute` it
-// keeps neither norms nor gate and up.
+// in the epilogues of products, one rotation for q and k, and norms that the backward pass makes
+// again instead of keeping them. With `recompute` it keeps nothing of the feed-forward part either.
 #pragma once
 
 #include "kernels/rope.h"
@@ -33,23 +32,25 @@ class FlashPlan final : public Plan<T> {
   // small ones. Large ones are limited by power, and the library's need less of it.
   static constexpr int64_t kLargeProduct = int64_t{1} << 33;
   bool own_product(int64_t terms) const override { return fuses() && terms < kLargeProduct; }
-  // act = silu(gate) up, from m. Fused, gate and up go to memory only if they are kept.
-  void activate(int layer, Tensor<T> act, bool keep);
-  bool keeps_norms() const override { return !this->setup_.recompute; }
+  // act = silu(gate) up, from m, and what the backward pass wants in gate_up.
+  void activate(int layer, bool keep);
+  bool keeps_norms() const override { return false; }
 
-  // What a block keeps for its backward pass; with recompute, m and gate_up are shared by all.
+  // What a block keeps for its backward pass. With recompute, gate_up and act are shared by all.
   struct Block {
     Tensor<T> qkv;      // [R, (H + 2G)K], q and k turned
     Tensor<float> lse;  // [B H, T], of attention's rows
     Tensor<T> o;        // [R, HK]
-    Tensor<T> h, m;     // [R, D], after attention's residual, and its norm
-    Tensor<float> r;    // [R], the norm's statistics
-    Tensor<T> gate_up;  // [R, 2F]
+    Tensor<T> h;        // [R, D], after attention's residual
+    Tensor<float> r;    // [R], its norm's statistics
+    Tensor<T> gate_up;  // [R, 2F]: fused, act's derivatives by gate and up; else these themselves
+    Tensor<T> act;      // [R, F]: fused, the activation; else shared by all, which make it again
   };
   std::vector<Block> blocks_;
 
   // What lives within a block's passes only.
-  Tensor<T> act_;        // [R, F], the activation or its gradient
+  Tensor<T> m_;          // [R, D], the norm of h
+  Tensor<T> d_x_;        // [R, D], the gradient of x, while d_ is still needed
   Tensor<T> d_qkv_;      // [R, (H + 2G)K]
   Tensor<T> d_o_;        // [R, HK]
   Tensor<T> d_h_;        // [R, D], the gradient of h

@@ -132,7 +132,8 @@ void Plan<T>::norm(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<flo
 
 template <class T>
 void Plan<T>::norm_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const float> r,
-                            Tensor<const T> dy, Tensor<const T> add, Tensor<T> dx, Tensor<T> dw) {
+                            Tensor<const T> dy, Tensor<const T> add, Tensor<T> dx, Tensor<T> dw,
+                            Tensor<T> y) {
   const int64_t column = dw.data - setup_.vector_gradients.data;
   launch(stream_, kernels::RmsNormBackwardArgs<T>{
                       .x = x,
@@ -141,6 +142,7 @@ void Plan<T>::norm_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const f
                       .dy = dy,
                       .add = add,
                       .dx = dx,
+                      .y = y,
                       .partials = matrix_of(partials_.data + column, partials_.rows, dw.cols,
                                             partials_.ld)});
 }

@@ -99,9 +99,11 @@ class Plan {
   // Stages that plans share.
   void norm(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<float> r);
   void input_norm(int i) { norm(x(i), norm_weight(i), n(i), r(i)); }
-  // dx = the norm's backward of dy [+ add], and the partial sums of its weight's gradient.
+  // dx = the norm's backward of dy [+ add], the partial sums of its weight's gradient [and the
+  // norm's result y again].
   void norm_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const float> r,
-                     Tensor<const T> dy, Tensor<const T> add, Tensor<T> dx, Tensor<T> dw);
+                     Tensor<const T> dy, Tensor<const T> add, Tensor<T> dx, Tensor<T> dw,
+                     Tensor<T> y = {});
   void rope(Tensor<const T> heads, Tensor<T> to);
   void rope_backward(Tensor<const T> heads, Tensor<T> to);
   void linear(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<const T> addend = {});

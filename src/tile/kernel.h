@@ -34,7 +34,9 @@ struct Traits {
   int threads = 256;   // that compute: a producer warpgroup comes on top
   int min_blocks = 1;  // resident programs per multiprocessor the registers must allow
   Lowering lowering = Lowering::kAmpere;
-  int groups = 1;  // kHopper: groups of `threads`, each taking every groups-th tile of for_tiles
+  int groups = 1;     // kHopper: groups of `threads`, each taking every groups-th tile of for_tiles
+  int prologues = 1;  // kHopper, 1 or 2: tiles of for_tiles whose fetches outside a pipeline have a
+                      // shared tile of their own, so that the next one's come early
   bool persistent = false;   // grid(args).x tiles are spread over at most one wave of programs
   bool cooperative = false;  // uses grid_sync: all programs must be resident at once
   DotPrecision dot = DotPrecision::kFp32;

@@ -10,15 +10,16 @@ namespace {
 
 using namespace kernels;
 
-// y = silu(x gateᵀ) * (x upᵀ). If kept, the products leave as the halves of one buffer.
+// y = silu(x gateᵀ) * (x upᵀ). If kept, its derivatives by both products are the halves of one
+// buffer.
 void check_gate_up(auto& t, int m, int f, int d, DotPrecision precision, bool keep = false) {
   using T = ElementOf<decltype(t)>;
   auto& x = t.input("x", {m, d});
   auto& gate = t.input("gate", {f, d}, 0.3);
   auto& up = t.input("up", {f, d}, 0.3);
   auto& y = t.output("y", {m, f});
-  auto* products = keep ? &t.output("products", {m, 2 * f}) : nullptr;
-  double largest = 0, largest_product = 0;
+  auto* derivatives = keep ? &t.output("derivatives", {m, 2 * f}) : nullptr;
+  double largest = 0, largest_derivative = 0;
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < f; ++j) {
       double g = 0, u = 0, g_size = 0, u_size = 0;
@@ -26,19 +27,22 @@ void check_gate_up(auto& t, int m, int f, int d, DotPrecision precision, bool ke
         g += x(i, k) * gate(j, k), g_size += std::abs(x(i, k) * gate(j, k));
         u += x(i, k) * up(j, k), u_size += std::abs(x(i, k) * up(j, k));
       }
-      y.want(i, j) = g / (1 + std::exp(-g)) * u;
-      if (keep) products->want(i, j) = g, products->want(i, f + j) = u;
-      largest_product = std::max({largest_product, g_size, u_size});
-      // An error e in g moves silu(g) by at most 1.1 e, one in u moves the product by |silu(g)| e.
+      const double s = 1 / (1 + std::exp(-g)), slope = s * (1 + g * (1 - s));
+      y.want(i, j) = g * s * u;
+      if (keep) derivatives->want(i, j) = u * slope, derivatives->want(i, f + j) = g * s;
+      // An error e in g moves silu(g) by at most 1.1 e, and its slope by 0.5 e.
       largest = std::max(largest, 1.1 * g_size * std::abs(u) + std::abs(g) * u_size);
+      largest_derivative =
+          std::max({largest_derivative, 0.5 * g_size * std::abs(u) + 1.1 * u_size, 1.1 * g_size});
     }
   const double of_products = precision == DotPrecision::kTf32 ? 2 * kRoundoffTf32 : 0;
   y.tolerance = {.length = d, .norm = largest, .inner = of_products + roundoff(dtype_of<T>)};
   GateUpArgs<T> args{.x = x, .gate = gate, .up = up, .y = y, .precision = precision};
   if (keep) {
-    products->tolerance = {.length = d, .norm = largest_product, .inner = of_products};
-    args.gate_out = matrix_of<T>(products->data(), m, f, 2 * f);
-    args.up_out = matrix_of<T>(products->data() + f, m, f, 2 * f);
+    derivatives->tolerance = y.tolerance;
+    derivatives->tolerance.norm = largest_derivative;
+    args.by_gate = matrix_of<T>(derivatives->data(), m, f, 2 * f);
+    args.by_up = matrix_of<T>(derivatives->data() + f, m, f, 2 * f);
   }
   t.run(args);
 }

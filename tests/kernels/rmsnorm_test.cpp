@@ -113,6 +113,7 @@ void check_backward(Case& t, int rows, int cols, int shares) {
   auto& dx =
       Path == Residual::kInPlace ? t.inout("dx", {rows, cols}) : t.output("dx", {rows, cols});
   Operand<T>* add = Path == Residual::kAdded ? &t.input("add", {rows, cols}) : nullptr;
+  Operand<T>* y = Path == Residual::kAdded ? &t.output("y", {rows, cols}) : nullptr;
   auto& partials = t.fp32_scratch("partials", {shares, cols});
   auto& dw = t.output("dw", {cols});
   std::vector<double> row(cols), magnitude(cols);
@@ -124,6 +125,7 @@ void check_backward(Case& t, int rows, int cols, int shares) {
         row, largest);
     for (int j = 0; j < cols; ++j) {
       dx.want(i, j) = row[j] + (add ? (*add)(i, j) : Path == Residual::kInPlace ? dx(i, j) : 0);
+      if (y) y->want(i, j) = x(i, j) * r(i, 0) * w(0, j);
       dw.want(0, j) += dy(i, j) * x(i, j) * r(i, 0);
       magnitude[j] += std::abs(dy(i, j) * x(i, j) * r(i, 0));
     }
@@ -133,6 +135,7 @@ void check_backward(Case& t, int rows, int cols, int shares) {
                   .norm = cols > 0 ? *std::max_element(magnitude.begin(), magnitude.end()) : 0};
   RmsNormBackwardArgs<T> args{.x = x, .w = w, .r = r, .dy = dy, .dx = dx, .partials = partials};
   if (add) args.add = *add;
+  if (y) args.y = *y, y->tolerance = {.length = 2};
   if (Path == Residual::kInPlace) args.add = dx;
   t.run(args, ColumnSumArgs<T>{.x = partials, .y = dw});
 }

@@ -29,15 +29,15 @@ class GateUp final : public Problem {
       data_.push_back({&input(1, m, d), &input(1, 2 * f, d, 1 / std::sqrt(float(d))),
                        keep_ ? &output(1, m, 2 * f) : scratch, &output(1, m, f)});
     for (const Set& set : data_) add_kernel(set);
-    add_library();
+    if (!keep_) add_library();  // which has no derivatives
   }
 
   Ceiling ceiling() const override { return compute_ceiling(device(), dtype(), tf32_); }
 
  private:
   struct Set {
-    const Operand *x, *w;          // w: gate over up
-    const Operand *projected, *y;  // projected: x gateᵀ beside x upᵀ
+    const Operand *x, *w;      // w: gate over up
+    const Operand *pairs, *y;  // pairs: y's derivatives side by side, or the library's product
   };
 
   void add_kernel(const Set& set) {
@@ -50,7 +50,7 @@ class GateUp final : public Problem {
                                   .up = matrix_of(w.row(f), f, w.cols),
                                   .y = set.y->tensor<T>(),
                                   .precision = dot_precision(tf32_)};
-      if (keep_) args.gate_out = half<T>(set, 0), args.up_out = half<T>(set, 1);
+      if (keep_) args.by_gate = half<T>(set, 0), args.by_up = half<T>(set, 1);
       add_call("gate_up", args);
     });
   }
@@ -62,7 +62,7 @@ class GateUp final : public Problem {
           {(on_cuda() ? fmt::format("cublasLt {}", i) : product_library(device())) + " + silu_up",
            [this, i](Stream& s, int turn) {
              const Set& set = data_[turn % data_.size()];
-             multiply(s, both_, set.x->data(), set.w->data(), set.projected->data(), int(i));
+             multiply(s, both_, set.x->data(), set.w->data(), set.pairs->data(), int(i));
              activate(s, set);
            }});
   }
@@ -76,51 +76,67 @@ class GateUp final : public Problem {
   }
   template <class T>
   static Tensor<T> half(const Set& set, int which) {
-    const Tensor<T> p = set.projected->tensor<T>();
+    const Tensor<T> p = set.pairs->tensor<T>();
     return matrix_of(p.data + which * (p.cols / 2), p.rows, p.cols / 2, p.ld);
   }
 
   Accuracy check_results() const override {
     Accuracy accuracy = check_activation();
-    if (keep_) accuracy.include(check_products());
+    if (keep_) accuracy.include(check_derivatives());
     return accuracy;
   }
-  Accuracy check_products() const {
-    const Set& set = data_[0];
-    const int64_t d = both_.k;
-    const ErrorBound bound{.length = d, .inner = product_roundoff(dtype(), tf32_)};
-    return check_output(*set.projected, bound, 2.0 * d, [&](int64_t row, auto cols, auto want) {
-      const std::vector<double> x = set.x->held(row * d, d);
-      for (size_t i = 0; i < cols.size(); ++i) {
-        const std::vector<double> w = set.w->held(cols[i] * d, d);
-        double sum = 0, xx = 0, ww = 0;
-        for (int64_t q = 0; q < d; ++q) sum += x[q] * w[q], xx += x[q] * x[q], ww += w[q] * w[q];
-        want[i] = {sum, std::sqrt(xx * ww)};
-      }
-    });
-  }
-  Accuracy check_activation() const {
+
+  // x gateᵀ and x upᵀ of an element, and what their errors are relative to.
+  struct Products {
+    double gate = 0, up = 0, gate_norm = 0, up_norm = 0;
+    double s() const { return 1 / (1 + std::exp(-gate)); }
+  };
+  // Of row `row` of x and column `col` of y.
+  Products products(int64_t row, int64_t col) const {
     const Set& set = data_[0];
     const int64_t d = both_.k, f = both_.n / 2;
-    // The activation and the rounding of both factors come on top of the product's error.
-    const ErrorBound bound{.length = d,
-                           .inner = product_roundoff(dtype(), tf32_) + roundoff(dtype())};
-    return check_output(*set.y, bound, 4.0 * d, [&](int64_t row, auto cols, auto want) {
-      const std::vector<double> x = set.x->held(row * d, d);
-      double xx = 0;
-      for (double v : x) xx += v * v;
-      for (size_t i = 0; i < cols.size(); ++i) {
-        const std::vector<double> g = set.w->held(cols[i] * d, d),
-                                  u = set.w->held((f + cols[i]) * d, d);
-        double gate = 0, up = 0, gg = 0, uu = 0;
-        for (int64_t q = 0; q < d; ++q)
-          gate += x[q] * g[q], up += x[q] * u[q], gg += g[q] * g[q], uu += u[q] * u[q];
-        const double s = 1 / (1 + std::exp(-gate));
-        // |dy| <= |silu'| |up| dgate + |silu| dup, the errors relative to the factors' norms
-        want[i] = {gate * s * up, 1.1 * std::abs(up) * std::sqrt(xx * gg) +
-                                      std::abs(gate * s) * std::sqrt(xx * uu)};
-      }
-    });
+    const std::vector<double> x = set.x->held(row * d, d);
+    const std::vector<double> g = set.w->held(col * d, d), u = set.w->held((f + col) * d, d);
+    Products p;
+    double xx = 0, gg = 0, uu = 0;
+    for (int64_t q = 0; q < d; ++q) {
+      p.gate += x[q] * g[q], p.up += x[q] * u[q];
+      xx += x[q] * x[q], gg += g[q] * g[q], uu += u[q] * u[q];
+    }
+    p.gate_norm = std::sqrt(xx * gg), p.up_norm = std::sqrt(xx * uu);
+    return p;
+  }
+  // The activation and the rounding of both factors come on top of the product's error.
+  ErrorBound bound() const {
+    return {.length = both_.k, .inner = product_roundoff(dtype(), tf32_) + roundoff(dtype())};
+  }
+  Accuracy check_activation() const {
+    return check_output(
+        *data_[0].y, bound(), 4.0 * both_.k, [&](int64_t row, auto cols, auto want) {
+          for (size_t i = 0; i < cols.size(); ++i) {
+            const Products p = products(row, cols[i]);
+            const double silu = p.gate * p.s();
+            // |silu'| <= 1.1
+            want[i] = {silu * p.up,
+                       1.1 * std::abs(p.up) * p.gate_norm + std::abs(silu) * p.up_norm};
+          }
+        });
+  }
+  Accuracy check_derivatives() const {
+    const int64_t f = both_.n / 2;
+    return check_output(*data_[0].pairs, bound(), 4.0 * both_.k,
+                        [&](int64_t row, auto cols, auto want) {
+                          for (size_t i = 0; i < cols.size(); ++i) {
+                            const Products p = products(row, cols[i] % f);
+                            const double s = p.s();
+                            // |silu''| <= 0.5
+                            if (cols[i] < f)
+                              want[i] = {p.up * s * (1 + p.gate * (1 - s)),
+                                         0.5 * std::abs(p.up) * p.gate_norm + 1.1 * p.up_norm};
+                            else
+                              want[i] = {p.gate * s, 1.1 * p.gate_norm};
+                          }
+                        });
   }
 
   const bool tf32_, keep_;
@@ -131,15 +147,16 @@ class GateUp final : public Problem {
 }  // namespace
 
 std::vector<ProblemSpec> gate_up_problems() {
-  return {{"gate_up",
-           "silu(x gate') * (x up') in one kernel: the first half of SwiGLU",
-           {{"m", "rows of c; of gate_up: rows of x", 512, 32768},
-            {"ffn", "rows of gate and up each", 512, 5632},
-            {"dim", "columns of x", 256, 2048},
-            {"keep", "1: write both products, too, as training does", 0, 0, 0, 1},
-            tf32_parameter()},
-           {"gate_up"},
-           make<GateUp>}};
+  return {
+      {"gate_up",
+       "silu(x gate') * (x up') in one kernel: the first half of SwiGLU",
+       {{"m", "rows of c; of gate_up: rows of x", 512, 32768},
+        {"ffn", "rows of gate and up each", 512, 5632},
+        {"dim", "columns of x", 256, 2048},
+        {"keep", "1: write y's derivatives by both products, too, as training does", 0, 0, 0, 1},
+        tf32_parameter()},
+       {"gate_up"},
+       make<GateUp>}};
 }
 
 }  // namespace cria

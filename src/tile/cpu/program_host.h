@@ -101,8 +101,8 @@ class ProgramHost : public ProgramBase<K, Probe> {
     return out;
   }
   template <class T, Expression X, class Staging>
-  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& x, Staging& staging,
-                          Source at = Source::current()) {
+  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& x,
+                          const Staging& staging, Source at = Source::current()) {
     using L = typename X::Layout;
     probe_.store_tile(L{}, t, batch, r0, c0, staging, at);
     store_node(t.matrix(batch), block_at<L::rows, L::cols>(r0, c0, t.ld), x,

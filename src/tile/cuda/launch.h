@@ -62,8 +62,10 @@ CRIA_FN void run_hopper(const Parameters<K>& params) {
       ptx::mbarrier_init(ptx::shared_address(&barriers.full[s]), 1);
       ptx::mbarrier_init(ptx::shared_address(&barriers.empty[s]), K::traits.threads / 32);
     }
-    ptx::mbarrier_init(ptx::shared_address(&barriers.prologue_full), 1);
-    ptx::mbarrier_init(ptx::shared_address(&barriers.prologue_empty), consumers / 32);
+    for (int s = 0; s < kMaxPrologues; ++s) {
+      ptx::mbarrier_init(ptx::shared_address(&barriers.prologue_full[s]), 1);
+      ptx::mbarrier_init(ptx::shared_address(&barriers.prologue_empty[s]), consumers / 32);
+    }
     ptx::mbarrier_init_fence();
   }
   typename K::Args args = params.args;

@@ -146,7 +146,7 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
   // ---- results go straight from registers to memory here; the staging buffer serves the Hopper
   // lowering
   template <class T, class X, class Staging>
-  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& tile, Staging&) {
+  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& tile, const Staging&) {
     this->store(t, map([](float x) { return x; }, tile), r0, c0, batch);
   }
 

@@ -4,7 +4,7 @@
 // only the members a producer may use.
 //
 // Contract: all pipelines of a kernel have the same number of stages; fetches outside a pipeline
-// (its prologue) need groups == 1.
+// (its prologue) need groups == 1, one prologue for each pipeline.
 #pragma once
 
 #include <bit>
@@ -17,12 +17,13 @@
 namespace cria::tile {
 inline namespace cuda {
 
-inline constexpr int kMaxStages = 14;
+inline constexpr int kMaxStages = 14, kMaxPrologues = 2;
 inline constexpr int kBoxHeights = 4;  // TMA maps of 32, 64, 128 and 256 rows, a panel wide
 inline constexpr int kMapBytes = 128;
 
 struct PipelineBarriers {
-  uint64_t full[kMaxStages], empty[kMaxStages], prologue_full, prologue_empty;
+  uint64_t full[kMaxStages], empty[kMaxStages];
+  uint64_t prologue_full[kMaxPrologues], prologue_empty[kMaxPrologues];
 };
 
 // Where a role stands in the ring of stages.
@@ -44,8 +45,10 @@ struct BarrierAddresses {
   uint32_t base;
   CRIA_FN uint32_t full(int s) const { return base + s * 8; }
   CRIA_FN uint32_t empty(int s) const { return base + (kMaxStages + s) * 8; }
-  CRIA_FN uint32_t prologue_full() const { return base + 2 * kMaxStages * 8; }
-  CRIA_FN uint32_t prologue_empty() const { return base + (2 * kMaxStages + 1) * 8; }
+  CRIA_FN uint32_t prologue_full(int s) const { return base + (2 * kMaxStages + s) * 8; }
+  CRIA_FN uint32_t prologue_empty(int s) const {
+    return base + (2 * kMaxStages + kMaxPrologues + s) * 8;
+  }
 };
 
 template <class K>
@@ -90,10 +93,10 @@ class ProducerProgram : public ProgramId {
     static_assert(R % 32 == 0, "fetch: TMA boxes are 32, 64, 128 or 256 rows");
     constexpr int height = min_of(R & -R, 256), box = std::countr_zero(unsigned(height)) - 5;
     if (!in_pipeline_ && !prologue_open_) {
-      if (prologues_ > 0) ptx::mbarrier_wait(bar_.prologue_empty(), (prologues_ - 1) & 1);
+      ptx::mbarrier_wait(bar_.prologue_empty(prologue_.stage), prologue_.phase ^ 1);
       prologue_open_ = true;
     }
-    const uint32_t done = in_pipeline_ ? bar_.full(at_.stage) : bar_.prologue_full();
+    const uint32_t done = in_pipeline_ ? bar_.full(at_.stage) : bar_.prologue_full(prologue_.stage);
     expected_ += R * C * int(sizeof(T));  // announced once, by the arrival that closes the stage
     const char* map = static_cast<const char*>(t.descriptor) + box * kMapBytes;
 #pragma unroll
@@ -125,13 +128,13 @@ class ProducerProgram : public ProgramId {
   CRIA_FN void close_prologue() {
     if (!prologue_open_) return;
     prologue_open_ = false;
-    ++prologues_;
-    ptx::mbarrier_arrive_expect(bar_.prologue_full(), expected_);
+    ptx::mbarrier_arrive_expect(bar_.prologue_full(prologue_.stage), expected_);
+    prologue_.template advance<K::traits.prologues>();
     expected_ = 0;
   }
   BarrierAddresses bar_;
-  RingPosition at_;
-  int prologues_ = 0, expected_ = 0;
+  RingPosition at_, prologue_;
+  int expected_ = 0;
   bool prologue_open_ = false, in_pipeline_ = false;
 };
 
@@ -172,8 +175,12 @@ class ConsumerProgram : public ProgramBase<K, true> {
     prologue_open_ = true;
   }
   CRIA_FN void fetch_wait() {
-    if (prologue_open_) ++prologues_, prologue_open_ = false, prologue_held_ = true;
-    ptx::mbarrier_wait(bar_.prologue_full(), (prologues_ - 1) & 1);
+    if (prologue_open_) {
+      prologue_open_ = false;
+      if (prologue_held_) next_prologue();
+      prologue_held_ = true;
+    }
+    ptx::mbarrier_wait(bar_.prologue_full(prologue_.stage), prologue_.phase);
   }
 
   template <int S>
@@ -224,10 +231,9 @@ class ConsumerProgram : public ProgramBase<K, true> {
     if constexpr (groups > 1) ptx::bar_sync(kGroupTurn + group_, 2 * threads);
     Steps<S> steps{*this, n};
     consume(*this, steps);
-    if (prologue_held_) {
+    if (K::traits.prologues == 1 && prologue_held_) {
       prologue_held_ = false;
-      __syncwarp();
-      if (tid() % 32 == 0) ptx::mbarrier_arrive(bar_.prologue_empty());
+      next_prologue();
     }
   }
 
@@ -269,23 +275,46 @@ class ConsumerProgram : public ProgramBase<K, true> {
   template <class T, class X, int R, int C, int Count>
   CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& tile,
                           const SharedTile<T, R, C, Count>& staging) {
+    static_assert(C % 64 == 0 && Count % groups == 0,
+                  "store_tile: staging needs whole 64-column panels per group");
+    store_through<R, C / 64 * Count / groups>(t, batch, r0, c0, tile,
+                                              ptx::shared_address(staging.bytes));
+  }
+  // Through a tile that was fetched outside a pipeline and is not needed any more.
+  template <class T, class X, int R, int C>
+  CRIA_FN void store_tile(Tensor<T> t, int batch, int r0, int c0, const X& tile,
+                          View<T, R, C> staging) {
+    static_assert(groups == 1 && C == X::Layout::cols, "store_tile: a view as large as the tile");
+    store_through<R, 0>(t, batch, r0, c0, tile, staging.address);
+  }
+  template <class T, class L, int R, int C>
+  CRIA_FN void read(Operand<T, L>& to, View<T, R, C> v) {
+    read_block(tid(), to, v);
+  }
+  CRIA_FN void finish() { ptx::tma_store_wait_read<0>(); }
+
+ private:
+  // Buffers: how many panels of staging there are to take in turn; 0: the tile's own place.
+  template <int R, int Buffers, class T, class X>
+  CRIA_FN void store_through(const Tensor<T>& t, int batch, int r0, int c0, const X& tile,
+                             uint32_t staging) {
     using L = typename X::Layout;
-    static_assert(R == L::rows && C % 64 == 0 && Count % groups == 0 && L::cols % 64 == 0,
-                  "store_tile: staging needs the tile's rows and whole 64-column panels per group");
-    constexpr int buffers = C / 64 * Count / groups, panels = L::cols / 64, panel_bytes = R * 128;
+    static_assert(R == L::rows && L::cols % 64 == 0,
+                  "store_tile: staging needs the tile's rows, in whole 64-column panels");
+    constexpr int panels = L::cols / 64, panel_bytes = R * 128;
     constexpr int map_64_rows = 1 * kMapBytes;
-    // Else a panel may lie in an operand's memory.
-    constexpr bool in_turn = buffers > 1 && buffers != panels;
+    constexpr bool in_turn = Buffers > 1 && Buffers != panels;
     const int lane = tid() % 32, warp = tid() / 32, wg = own_warpgroup();
     const int barrier = 1 + group_ * warpgroups + wg;
-    const uint32_t mine = ptx::shared_address(staging.bytes) + group_ * buffers * panel_bytes;
+    const uint32_t mine = staging + group_ * Buffers * panel_bytes;
 #pragma unroll
     for (int panel = 0; panel < panels; ++panel) {
-      const uint32_t base = mine + (buffers == panels ? panel : stores_ % buffers) * panel_bytes;
-      ++stores_;
+      uint32_t base = mine + panel * panel_bytes;
+      if constexpr (Buffers > 0) base = mine + stores_++ % Buffers * panel_bytes;
       if constexpr (!in_turn) {
-        if (tid() % 128 == 0) ptx::tma_store_wait_read<buffers - 1>();
-        ptx::bar_sync(barrier, 128);
+        if constexpr (Buffers > 0)
+          if (tid() % 128 == 0) ptx::tma_store_wait_read<Buffers - 1>();
+        if (Buffers > 0 || panel == 0) ptx::bar_sync(barrier, 128);
       }
 #pragma unroll
       for (int s = 0; s < L::strips; ++s) {
@@ -300,7 +329,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
       }
       ptx::fence_async_proxy();
       if constexpr (in_turn)  // the barrier then tells all that the next buffer is free, too
-        if (tid() % 128 == 0) ptx::tma_store_wait_read<buffers - 2>();
+        if (tid() % 128 == 0) ptx::tma_store_wait_read<Buffers - 2>();
       ptx::bar_sync(barrier, 128);
       if (tid() % 128 == 0) {
 #pragma unroll
@@ -314,13 +343,13 @@ class ConsumerProgram : public ProgramBase<K, true> {
       }
     }
   }
-  template <class T, class L, int R, int C>
-  CRIA_FN void read(Operand<T, L>& to, View<T, R, C> v) {
-    read_block(tid(), to, v);
+  // What was fetched outside a pipeline is no longer needed, and stored if that was its place.
+  CRIA_FN void next_prologue() {
+    if (tid() % 128 == 0) ptx::tma_store_wait_read<0>();
+    __syncwarp();
+    if (tid() % 32 == 0) ptx::mbarrier_arrive(bar_.prologue_empty(prologue_.stage));
+    prologue_.template advance<K::traits.prologues>();
   }
-  CRIA_FN void finish() { ptx::tma_store_wait_read<0>(); }
-
- private:
   static CRIA_FN int warp_uniform(int x) { return __shfl_sync(~0u, x, 0); }
   static CRIA_FN int own_group() { return groups > 1 ? warp_uniform(threadIdx.x / threads) : 0; }
   CRIA_FN int own_warpgroup() const { return warpgroups > 1 ? warp_uniform(tid() / 128) : 0; }
@@ -439,8 +468,8 @@ class ConsumerProgram : public ProgramBase<K, true> {
   }
 
   BarrierAddresses bar_;
-  RingPosition at_;
-  int group_, in_flight_ = 0, held_ = -1, stores_ = 0, prologues_ = 0;
+  RingPosition at_, prologue_;
+  int group_, in_flight_ = 0, held_ = -1, stores_ = 0;
   bool prologue_open_ = false, prologue_held_ = false, active_ = true;
 };
 
