@@ -30,7 +30,7 @@ class FlashPlan final : public Plan<T> {
   bool fuses_rope() const { return fuses() && kernels::can_fuse_rope(this->config().head_dim); }
   // Cria's plain products begin under the end of the kernel before them, which is what counts for
   // small ones. Large ones are limited by power, and the library's need less of it.
-  static constexpr int64_t kLargeProduct = int64_t{1} << 33;
+  static constexpr int64_t kLargeProduct = int64_t{1} << 32;
   bool own_product(int64_t terms) const override { return fuses() && terms < kLargeProduct; }
   // act = silu(gate) up, from m, and what the backward pass wants in gate_up.
   void activate(int layer, bool keep);
