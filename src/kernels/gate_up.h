@@ -75,6 +75,11 @@ struct GateUp {
             });
             p.dot_wait(gate_sum, up_sum);
             auto gate = p.cast(type<T>, gate_sum), up = p.cast(type<T>, up_sum);
+            if (!a.by_gate.data) {
+              auto y = map([](float g, float u) { return SiluUp{}(g, u, sigmoid(g)); }, gate, up);
+              p.store_tile(a.y, 0, r0, c0, y, s.out);
+              return;
+            }
             auto y = gate;
             update_all(
                 [](float& gate, float& up, float& y) {
@@ -85,10 +90,8 @@ struct GateUp {
                 },
                 gate, up, y);
             p.store_tile(a.y, 0, r0, c0, y, s.out);
-            if (a.by_gate.data) {
-              p.store_tile(a.by_gate, 0, r0, c0, gate, s.out);
-              p.store_tile(a.by_up, 0, r0, c0, up, s.out);
-            }
+            p.store_tile(a.by_gate, 0, r0, c0, gate, s.out);
+            p.store_tile(a.by_up, 0, r0, c0, up, s.out);
           });
     });
   }

@@ -46,6 +46,8 @@ constexpr int rmsnorm_partials(int cores) { return cores * 4; }
 template <int Rows, int Cols, int Threads, int Resident, bool Walks = false>
 struct RmsNormBackwardConfig : RowConfig<Rows, Cols, Threads, Walks> {
   static constexpr int resident = Resident;
+  // Where threads have few registers, y would cost spills, and the rest 3 % of its speed.
+  static constexpr bool writes_y = Threads * Resident <= 512;
   static std::string name() {
     return TileConfig<Rows, Cols, Threads>::name() + "_resident" + std::to_string(Resident);
   }
@@ -58,7 +60,7 @@ struct RmsNormBackward {
   using Args = RmsNormBackwardArgs<T>;
   static constexpr Traits traits{
       .threads = C::threads, .min_blocks = C::resident, .persistent = true};
-  static bool fits(const Args& a) { return C::fits(a.x.cols); }
+  static bool fits(const Args& a) { return C::fits(a.x.cols) && (C::writes_y || !a.y.data); }
   static Grid grid(const Args& a) { return {a.x.cols > 0 ? a.partials.rows : 0}; }
 
   template <class P>
@@ -87,7 +89,8 @@ struct RmsNormBackward {
       auto pull = p.sum(dy * w * x, axis<1>) * (r * r * r) / n;
       dw += dy * x * r;
       p.store(a.dx, dy * w * r - x * pull + add, r0, 0);
-      if (a.y.data) p.store(a.y, x * r * w, r0, 0);
+      if constexpr (C::writes_y)
+        if (a.y.data) p.store(a.y, x * r * w, r0, 0);
       x = next_x, dy = next_dy;  // like add, on their way since before the sum
     }
     p.store(a.partials, p.sum(dw, axis<0>), share, 0);
