@@ -7,6 +7,8 @@
 // fixed order.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/rows.h"
 
 namespace cria::kernels {
@@ -21,7 +23,7 @@ struct RmsNormBackwardArgs {
   Tensor<const T> dy;        // [R, D]
   Tensor<const T> add = {};  // [R, D], added to dx; none when data is null
   Tensor<T> dx;              // [R, D], may be dy or add
-  Tensor<T> y = {};          // [R, D]; not written when data is null
+  Tensor<T> y = {};          // [R, D], f32 and bf16 only; not written when data is null
   Tensor<float> partials;    // [P, D], one row for each share: see rmsnorm_partials
 
   template <class V>
@@ -60,7 +62,8 @@ struct RmsNormBackward {
   using Args = RmsNormBackwardArgs<T>;
   static constexpr Traits traits{
       .threads = C::threads, .min_blocks = C::resident, .persistent = true};
-  static bool fits(const Args& a) { return C::fits(a.x.cols) && (C::writes_y || !a.y.data); }
+  static constexpr bool writes_y = C::writes_y && !std::is_same_v<T, f16>;  // nothing trains in f16
+  static bool fits(const Args& a) { return C::fits(a.x.cols) && (writes_y || !a.y.data); }
   static Grid grid(const Args& a) { return {a.x.cols > 0 ? a.partials.rows : 0}; }
 
   template <class P>
@@ -89,7 +92,7 @@ struct RmsNormBackward {
       auto pull = p.sum(dy * w * x, axis<1>) * (r * r * r) / n;
       dw += dy * x * r;
       p.store(a.dx, dy * w * r - x * pull + add, r0, 0);
-      if constexpr (C::writes_y)
+      if constexpr (writes_y)
         if (a.y.data) p.store(a.y, x * r * w, r0, 0);
       x = next_x, dy = next_dy;  // like add, on their way since before the sum
     }
@@ -124,7 +127,8 @@ struct RmsNormBackward {
           p.store(a.dx, dx + p.load(a.add, block, row, start), row, start);
         else
           p.store(a.dx, dx, row, start);
-        if (a.y.data) p.store(a.y, x * r * w, row, start);
+        if constexpr (writes_y)
+          if (a.y.data) p.store(a.y, x * r * w, row, start);
       }
     }
   }
