@@ -8,6 +8,7 @@
 #include "tile/aligned.h"
 #include "tile/cuda/program_ampere.h"
 #include "tile/cuda/program_hopper.h"
+#include "tile/cuda/program_producer.h"
 #include "tile/cuda/tensor_map.h"
 
 namespace cria::tile {

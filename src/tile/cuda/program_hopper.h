@@ -1,14 +1,13 @@
 // The sm_90a lowering: fetch and store_tile are TMA, dot is wgmma, pipeline is a producer warpgroup
 // that only fetches and consumer warpgroups that only compute, meeting at mbarriers. A role is a
 // type of program: the kernel's body is instantiated once for each, and the producer's program has
-// only the members a producer may use.
+// only the members a producer may use (program_producer.h). This is the consumers'.
 //
 // Contract: all pipelines of a kernel have the same number of stages; fetches outside a pipeline
 // (its prologue) need groups == 1, one prologue for each pipeline.
 #pragma once
 
-#include <bit>
-
+#include "tile/cuda/hopper_roles.h"
 #include "tile/cuda/program_base.h"
 #include "tile/cuda/ptx/copy.h"
 #include "tile/cuda/ptx/wgmma.h"
@@ -17,128 +16,6 @@
 namespace cria::tile {
 inline namespace cuda {
 
-inline constexpr int kMaxStages = 14, kMaxPrologues = 2;
-inline constexpr int kBoxHeights = 4;  // TMA maps of 32, 64, 128 and 256 rows, a panel wide
-inline constexpr int kMapBytes = 128;
-
-struct PipelineBarriers {
-  uint64_t full[kMaxStages], empty[kMaxStages];
-  uint64_t prologue_full[kMaxPrologues], prologue_empty[kMaxPrologues];
-};
-
-// Where a role stands in the ring of stages.
-struct RingPosition {
-  int stage = 0, phase = 0;
-  template <int S>
-  CRIA_FN void advance() {
-    if (++stage == S) stage = 0, phase ^= 1;
-  }
-  template <int S>
-  CRIA_FN void skip(int n) {
-    const int t = stage + n;
-    phase ^= t / S & 1;
-    stage = t % S;
-  }
-};
-
-struct BarrierAddresses {
-  uint32_t base;
-  CRIA_FN uint32_t full(int s) const { return base + s * 8; }
-  CRIA_FN uint32_t empty(int s) const { return base + (kMaxStages + s) * 8; }
-  CRIA_FN uint32_t prologue_full(int s) const { return base + (2 * kMaxStages + s) * 8; }
-  CRIA_FN uint32_t prologue_empty(int s) const {
-    return base + (2 * kMaxStages + kMaxPrologues + s) * 8;
-  }
-};
-
-template <class K>
-constexpr int consumer_threads() {
-  return K::traits.threads * K::traits.groups;
-}
-inline constexpr int kProducerThreads = 128;
-template <class K>
-constexpr int block_threads() {
-  return consumer_threads<K>() + (K::traits.lowering == Lowering::kHopper ? kProducerThreads : 0);
-}
-
-// Registers per thread of each role, from the 64 K of a multiprocessor; multiples of 8.
-// NOTE: a producer below 32 registers spills (40 with up to two consumer warpgroups).
-template <class K>
-struct RegisterSplit {
-  static constexpr int consumers = consumer_threads<K>() / 128;
-  static constexpr int even_split = 65536 / (K::traits.min_blocks * block_threads<K>()) / 8 * 8;
-  static constexpr int at_launch = min_of(even_split, 248);
-  static constexpr int producer = consumers >= 3 ? 32 : 40;
-  static constexpr int consumer =
-      min_of((at_launch * (consumers + 1) - producer) / consumers / 8 * 8, 240);
-};
-
-// ---- producer: one elected thread
-template <class K>
-class ProducerProgram : public ProgramId {
- public:
-  CRIA_FN explicit ProducerProgram(uint32_t barriers) : bar_{barriers} {}
-
-  template <int N>
-  CRIA_FN Range<N> arange(Shape<N>) const {
-    return {0};
-  }
-  template <class F>
-  CRIA_FN void for_tiles(int n, F f) {
-#pragma unroll 1
-    for (int t = blockIdx.x; t < n; t += gridDim.x) f(t);
-  }
-  template <class T, int R, int C, class U>
-  CRIA_FN void fetch(View<T, R, C> v, Tensor<U> t, int batch, int r0, int c0) {
-    static_assert(R % 32 == 0, "fetch: TMA boxes are 32, 64, 128 or 256 rows");
-    constexpr int height = min_of(R & -R, 256), box = std::countr_zero(unsigned(height)) - 5;
-    if (!in_pipeline_ && !prologue_open_) {
-      ptx::mbarrier_wait(bar_.prologue_empty(prologue_.stage), prologue_.phase ^ 1);
-      prologue_open_ = true;
-    }
-    const uint32_t done = in_pipeline_ ? bar_.full(at_.stage) : bar_.prologue_full(prologue_.stage);
-    expected_ += R * C * int(sizeof(T));  // announced once, by the arrival that closes the stage
-    const char* map = static_cast<const char*>(t.descriptor) + box * kMapBytes;
-#pragma unroll
-    for (int panel = 0; panel < C / v.panel_cols; ++panel)
-#pragma unroll
-      for (int r = 0; r < R; r += height)
-        ptx::tma_load(v.address + panel * v.panel_bytes + r * 128, map,
-                      {c0 + panel * v.panel_cols, r0 + r, batch % t.heads, batch / t.heads}, done);
-  }
-  CRIA_FN void fetch_wait() { close_prologue(); }
-  template <int S, class Fetch, class Consume>
-  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume) {
-    static_assert(S <= kMaxStages, "pipeline: too many stages");
-    close_prologue();
-#pragma unroll 1
-    for (int j = 0; j < n; ++j) {
-      ptx::mbarrier_wait(bar_.empty(at_.stage), at_.phase ^ 1);
-      in_pipeline_ = true;
-      expected_ = 0;
-      fetch(j, at_.stage);
-      ptx::mbarrier_arrive_expect(bar_.full(at_.stage), expected_);
-      expected_ = 0;
-      in_pipeline_ = false;
-      at_.advance<S>();
-    }
-  }
-
- private:
-  CRIA_FN void close_prologue() {
-    if (!prologue_open_) return;
-    prologue_open_ = false;
-    ptx::mbarrier_arrive_expect(bar_.prologue_full(prologue_.stage), expected_);
-    prologue_.template advance<K::traits.prologues>();
-    expected_ = 0;
-  }
-  BarrierAddresses bar_;
-  RingPosition at_, prologue_;
-  int expected_ = 0;
-  bool prologue_open_ = false, in_pipeline_ = false;
-};
-
-// ---- consumers: all their threads
 template <class K>
 class ConsumerProgram : public ProgramBase<K, true> {
   using Base = ProgramBase<K, true>;

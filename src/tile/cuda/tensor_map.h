@@ -9,7 +9,7 @@
 #include <cuda_runtime.h>
 
 #include "base/tensor.h"
-#include "tile/cuda/program_hopper.h"
+#include "tile/cuda/hopper_roles.h"
 
 namespace cria::tile {
 inline namespace cuda {

@@ -1,0 +1,69 @@
+// What the roles of a block share in the sm_90a lowering: threads and registers of each, and the
+// mbarriers they meet at.
+#pragma once
+
+#include <cstdint>
+
+#include "tile/kernel.h"
+
+namespace cria::tile {
+inline namespace cuda {
+
+inline constexpr int kMaxStages = 14, kMaxPrologues = 2;
+inline constexpr int kBoxHeights = 4;  // TMA maps of 32, 64, 128 and 256 rows, a panel wide
+inline constexpr int kMapBytes = 128;
+
+struct PipelineBarriers {
+  uint64_t full[kMaxStages], empty[kMaxStages];
+  uint64_t prologue_full[kMaxPrologues], prologue_empty[kMaxPrologues];
+};
+
+// Where a role stands in the ring of stages.
+struct RingPosition {
+  int stage = 0, phase = 0;
+  template <int S>
+  CRIA_FN void advance() {
+    if (++stage == S) stage = 0, phase ^= 1;
+  }
+  template <int S>
+  CRIA_FN void skip(int n) {
+    const int t = stage + n;
+    phase ^= t / S & 1;
+    stage = t % S;
+  }
+};
+
+struct BarrierAddresses {
+  uint32_t base;
+  CRIA_FN uint32_t full(int s) const { return base + s * 8; }
+  CRIA_FN uint32_t empty(int s) const { return base + (kMaxStages + s) * 8; }
+  CRIA_FN uint32_t prologue_full(int s) const { return base + (2 * kMaxStages + s) * 8; }
+  CRIA_FN uint32_t prologue_empty(int s) const {
+    return base + (2 * kMaxStages + kMaxPrologues + s) * 8;
+  }
+};
+
+template <class K>
+constexpr int consumer_threads() {
+  return K::traits.threads * K::traits.groups;
+}
+inline constexpr int kProducerThreads = 128;
+template <class K>
+constexpr int block_threads() {
+  return consumer_threads<K>() + (K::traits.lowering == Lowering::kHopper ? kProducerThreads : 0);
+}
+
+// Registers per thread of each role, from the 64 K of a multiprocessor; multiples of 8.
+// NOTE: a producer below 32 registers spills (40 with up to two consumer warpgroups).
+template <class K>
+struct RegisterSplit {
+  static constexpr int consumers = consumer_threads<K>() / 128;
+  static constexpr int even_split = 65536 / (K::traits.min_blocks * block_threads<K>()) / 8 * 8;
+  static constexpr int at_launch = min_of(even_split, 248);
+  static constexpr int producer = consumers >= 3 ? 32 : 40;
+  static constexpr int consumer =
+      min_of((at_launch * (consumers + 1) - producer) / consumers / 8 * 8, 240);
+};
+
+}  // namespace cuda
+}  // namespace cria::tile
