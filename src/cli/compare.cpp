@@ -23,6 +23,7 @@ struct CompareCommand {
 };
 
 int run_compare(const CompareCommand& o, const std::string& command_line) {
+  for (const std::string& plan : o.plans) check_plan_name(plan);  // before hours of the others
   const TrainerOptions trainer = o.model.trainer();
   const bool cuda = trainer.device.backend == Backend::cuda;
   CompareOptions options{.trainer = trainer,

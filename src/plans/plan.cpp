@@ -216,15 +216,20 @@ const std::vector<std::string>& plan_names() {
   return names;
 }
 
-template <class T>
-std::unique_ptr<Plan<T>> make_plan(std::string_view name, Stream& stream,
-                                   const PlanSetup<T>& setup) {
-  if (name == "baseline") return std::make_unique<BaselinePlan<T>>(stream, setup);
-  if (name == "fused") return std::make_unique<FusedPlan<T>>(stream, setup);
-  if (name == "flash") return std::make_unique<FlashPlan<T>>(stream, setup);
+void check_plan_name(std::string_view name) {
+  if (std::ranges::find(plan_names(), name) != plan_names().end()) return;
   std::string all;
   for (const std::string& n : plan_names()) all += (all.empty() ? "" : ", ") + n;
   fail("there is no plan called '" + std::string(name) + "'; the plans are " + all);
+}
+
+template <class T>
+std::unique_ptr<Plan<T>> make_plan(std::string_view name, Stream& stream,
+                                   const PlanSetup<T>& setup) {
+  check_plan_name(name);
+  if (name == "baseline") return std::make_unique<BaselinePlan<T>>(stream, setup);
+  if (name == "fused") return std::make_unique<FusedPlan<T>>(stream, setup);
+  return std::make_unique<FlashPlan<T>>(stream, setup);
 }
 
 template class Plan<float>;

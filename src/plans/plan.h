@@ -166,7 +166,10 @@ class Plan {
 // The names of the plans, slowest first.
 const std::vector<std::string>& plan_names();
 
-// The plan of this name; an Error that lists the names when there is none.
+// An Error that lists the names when there is no plan of this one.
+void check_plan_name(std::string_view name);
+
+// The plan of this name, which there must be.
 template <class T>
 std::unique_ptr<Plan<T>> make_plan(std::string_view name, Stream& stream,
                                    const PlanSetup<T>& setup);

@@ -152,6 +152,13 @@ TEST_F(Cli, UnwritableFilesAreRefusedAtOnce) {
                  "--cache");
 }
 
+TEST_F(Cli, CompareRefusesAnUnknownPlanAtOnce) {
+  const Output output = run("compare --config debug --device cpu --plans flash,nosuch");
+  EXPECT_NE(output.exit_code, 0);
+  EXPECT_EQ(output.out, "");
+  EXPECT_NE(output.err.find("no plan called 'nosuch'"), std::string::npos) << output.err;
+}
+
 TEST_F(Cli, CompareShowsEveryPlan) {
   const Output output =
       run("compare --config debug --device cpu --steps 2 --kernels --json " + file("c.json"));
