@@ -1,7 +1,7 @@
 // The fully fused first half of SwiGLU, on tensor cores:  y = silu(x gateᵀ) * (x upᵀ).
-// Two products share each x tile; their results are rounded to T, as if they had been in memory,
-// meet in registers and never go there. What a backward pass wants are the derivatives of y by
-// them.
+// The two products are one, with columns of gate and of up side by side; its results are rounded to
+// T, as if they had been in memory, meet in registers and never go there. What a backward pass
+// wants are the derivatives of y by them.
 #pragma once
 
 #include "kernels/gemm.h"
@@ -46,12 +46,16 @@ struct GateUp {
   using Element = T;
   using Config = C;
   using Args = GateUpArgs<T>;
-  struct Shared : GemmStages<T, C, false, true> {  // a: x, b: gate
-    SharedTile<T, C::n, C::k, C::stages> up;
-    GemmStaging<T, C, 2> out;
+  struct Shared {
+    SharedTile<T, C::m, C::k, C::stages> x;
+    SharedTile<T, C::n, C::k, 2 * C::stages> weights;  // of each stage: gate, then up
+    GemmStaging<T, C, C::m <= 128 ? 2 : 1> out;
   };
+  static constexpr bool may_keep = C::m <= 128;  // taller tiles have no registers for it
   static constexpr Traits traits = C::traits;
-  static bool fits(const Args& a) { return sizeof(T) == 2 || C::traits.dot == a.precision; }
+  static bool fits(const Args& a) {
+    return (sizeof(T) == 2 || C::traits.dot == a.precision) && (may_keep || !a.by_gate.data);
+  }
   static Grid grid(const Args& a) { return {tile_count<C>(a.y)}; }
 
   template <class P>
@@ -63,19 +67,19 @@ struct GateUp {
       p.pipeline(
           stages<C::stages>, ceil_div(a.x.cols, C::k),
           [&](int j, int stage) {
-            p.fetch(s.a[stage], a.x, 0, r0, j * C::k);
-            p.fetch(s.b[stage], a.gate, 0, c0, j * C::k);
-            p.fetch(s.up[stage], a.up, 0, c0, j * C::k);
+            p.fetch(s.x[stage], a.x, 0, r0, j * C::k);
+            p.fetch(s.weights[2 * stage], a.gate, 0, c0, j * C::k);
+            p.fetch(s.weights[2 * stage + 1], a.up, 0, c0, j * C::k);
           },
           [&](auto& p, auto& steps) {
-            auto gate_sum = p.accumulator(shape<C::m, C::n>), up_sum = gate_sum;
+            auto sum = p.accumulator(shape<C::m, 2 * C::n>);
             steps([&](int, int stage) {
-              p.dot(gate_sum, s.a[stage], trans(s.b[stage]));
-              p.dot(up_sum, s.a[stage], trans(s.up[stage]));
+              p.dot(sum, s.x[stage], trans(s.weights.stacked(2 * stage)));
             });
-            p.dot_wait(gate_sum, up_sum);
-            auto gate = p.cast(type<T>, gate_sum), up = p.cast(type<T>, up_sum);
-            if (!a.by_gate.data) {
+            p.dot_wait(sum);
+            const auto both = p.cast(type<T>, sum);
+            auto gate = p.columns(both, shape<C::n>, 0), up = p.columns(both, shape<C::n>, C::n);
+            if (!may_keep || !a.by_gate.data) {
               auto y = map([](float g, float u) { return SiluUp{}(g, u, sigmoid(g)); }, gate, up);
               p.store_tile(a.y, 0, r0, c0, y, s.out);
               return;
@@ -101,9 +105,8 @@ template <class T>
 struct GateUpSpace {
   template <int M, int N, int S, int Threads, int Groups = 1>
   using Hopper = GemmConfig<Lowering::kHopper, M, N, 64, S, Threads, Groups>;
-  using type =
-      KernelSpace<GateUp, T, Hopper<64, 128, 4, 128, 2>, Hopper<128, 64, 5, 128, 2>,
-                  Hopper<128, 128, 4, 256>, GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
+  using type = KernelSpace<GateUp, T, Hopper<128, 64, 5, 128, 2>, Hopper<192, 64, 4, 128, 2>,
+                           GemmConfig<Lowering::kAmpere, 64, 64, 64, 3, 128>>;
 };
 template <>
 struct GateUpSpace<float> {

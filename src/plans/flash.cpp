@@ -184,10 +184,11 @@ template <class T>
 void FlashPlan<T>::weight_gradients(int layer) {
   const auto& g = this->setup_.gradients.layers[layer];
   const Block& b = blocks_[layer];
-  const typename kernels::GemmGroupArgs<T>::Part parts[] = {{b.gate_up, m_, g.gate_up},
+  // In this order: the operands of the first have just been used and are in a cache.
+  const typename kernels::GemmGroupArgs<T>::Part parts[] = {{d_qkv_, this->n(layer), g.qkv},
+                                                            {d_h_, b.o, g.o},
                                                             {this->d_, b.act, g.down},
-                                                            {d_qkv_, this->n(layer), g.qkv},
-                                                            {d_h_, b.o, g.o}};
+                                                            {b.gate_up, m_, g.gate_up}};
   if (own_product(g.gate_up.size() * this->rows()))
     launch(this->stream_,
            kernels::GemmGroupArgs<T>{.parts = {parts[0], parts[1], parts[2], parts[3]}});

@@ -186,5 +186,58 @@ TYPED_TEST(CpuDot, OneTileBothWays) {
   }
 }
 
+// b's rows come as two tiles of 32, in the other order.
+template <class T>
+struct StackedTiles {
+  using Element = T;
+  static constexpr int k = 128 / sizeof(T);
+  struct Args {
+    Tensor<const T> a, b;
+    Tensor<float> c;
+    bool overwrites;
+  };
+  struct Shared {
+    SharedTile<T, 64, k> a;
+    SharedTile<T, 32, k, 3> b;
+  };
+  static constexpr Traits traits{.threads = 128};
+  static Grid grid(const Args&) { return {1}; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    auto c = p.accumulator(shape<64, 64>);
+    c += 1.f;
+    p.fetch(s.a[0], a.a, 0, 0, 0);
+    p.fetch(s.b[1], a.b, 0, 32, 0);
+    p.fetch(s.b[2], a.b, 0, 0, 0);
+    p.fetch_wait();
+    if (a.overwrites)
+      p.dot(c, s.a[0], trans(s.b.stacked(1)), overwrite);
+    else
+      p.dot(c, s.a[0], trans(s.b.stacked(1)));
+    p.store(a.c, c, 0, 0);
+  }
+};
+
+TYPED_TEST(CpuDot, StackedTiles) {
+  using T = TypeParam;
+  constexpr int k = StackedTiles<T>::k;
+  for (bool overwrites : {false, true})
+    for (int m : {64, 50})
+      for (int n : {64, 41, 20}) {
+        const auto a = random_values<T>(m * k, 3), b = random_values<T>(n * k, 4);
+        std::vector<float> c(64 * 64);
+        ThreadPool pool(1);
+        launch<StackedTiles<T>>(pool, {matrix_of(a.data(), m, k), matrix_of(b.data(), n, k),
+                                       matrix_of(c.data(), 64, 64), overwrites});
+        std::vector<double> want(64 * 64, overwrites ? 0 : 1);
+        for (int i = 0; i < m; ++i)
+          for (int j = 0; j < n; ++j)
+            for (int e = 0; e < k; ++e)
+              want[i * 64 + (j + 32) % 64] +=
+                  double{to_float(a[i * k + e])} * to_float(b[j * k + e]);
+        cria::test::expect_close(c, want, {.length = k, .norm = 1.0 * k}, "c", 64);
+      }
+}
+
 }  // namespace
 }  // namespace cria::tile

@@ -2,6 +2,8 @@
 // of B.
 #pragma once
 
+#include <algorithm>
+
 #include "tile/cpu/shared.h"
 #include "tile/cpu/vector.h"
 
@@ -57,24 +59,37 @@ inline void dot_panel(float* acc, int64_t acc_ld, const Matrix& a, const float* 
   if (i < a.outer) block(std::integral_constant<int, 1>{});
 }
 
-// acc (row-major, N columns) += or = a b; b has N columns, rows of a beyond its valid ones count as
-// zero.
-template <int M, int N>
+// N columns of acc (row-major, Ld columns) += or = a b; b has N columns, rows of a beyond its valid
+// ones count as zero.
+template <int M, int N, int Ld>
 CRIA_FN void multiply(float* acc, const Matrix& a, const Matrix& b, bool overwrite) {
   static_assert(N % 8 == 0, "dot: columns come in groups of 8");
   const int k = min_of(a.inner, b.outer);
   int j = 0;
   for (; j + kBlockVectors * kLanes <= N; j += kBlockVectors * kLanes)
-    dot_panel<kBlockVectors, kLanes>(acc + j, N, a, b.data + j, b.stride, k, overwrite);
+    dot_panel<kBlockVectors, kLanes>(acc + j, Ld, a, b.data + j, b.stride, k, overwrite);
   if constexpr (kBlockVectors > 2) {
     for (; j + 2 * kLanes <= N; j += 2 * kLanes)
-      dot_panel<2, kLanes>(acc + j, N, a, b.data + j, b.stride, k, overwrite);
+      dot_panel<2, kLanes>(acc + j, Ld, a, b.data + j, b.stride, k, overwrite);
   }
   for (; j + kLanes <= N; j += kLanes)
-    dot_panel<1, kLanes>(acc + j, N, a, b.data + j, b.stride, k, overwrite);
-  if constexpr (N % kLanes != 0) dot_panel<1, 8>(acc + j, N, a, b.data + j, b.stride, k, overwrite);
+    dot_panel<1, kLanes>(acc + j, Ld, a, b.data + j, b.stride, k, overwrite);
+  if constexpr (N % kLanes != 0)
+    dot_panel<1, 8>(acc + j, Ld, a, b.data + j, b.stride, k, overwrite);
   if (overwrite)
-    for (int i = a.outer * N; i < M * N; ++i) acc[i] = 0.f;
+    for (int i = a.outer; i < M; ++i) std::fill_n(acc + i * Ld, N, 0.f);
+}
+
+// acc of layout L += or = a b, tile by tile of b.
+template <class L, class B>
+CRIA_FN void multiply(float* acc, const Matrix& a, B b, float* spare, bool overwrite) {
+  multiply<L::rows, B::cols, L::cols>(acc, a, operand_b(b, spare), overwrite);
+}
+template <class L, class V>
+CRIA_FN void multiply(float* acc, const Matrix& a, Transposed<Stacked<V>> b, float* spare,
+                      bool overwrite) {
+  multiply<L>(acc, a, trans(b.view.top), spare, overwrite);
+  multiply<L>(acc + V::rows, a, trans(b.view.bottom), spare, overwrite);
 }
 
 }  // namespace CRIA_HOST_TARGET

@@ -122,6 +122,10 @@ class ProgramHost : public ProgramBase<K, Probe> {
             "a shared tile was used before any fetch or write filled it");
   }
   template <class V>
+  static CRIA_FN void require_filled(Stacked<V> v) {
+    require_filled(v.top), require_filled(v.bottom);
+  }
+  template <class V>
   static CRIA_FN void require_filled(Transposed<V> v) {
     require_filled(v.view);
   }
@@ -136,8 +140,7 @@ class ProgramHost : public ProgramBase<K, Probe> {
     require_filled(a);
     require_filled(b);
     probe_.dot(L{}, a, b, at);
-    float* other_spare = spare_ + spare_floats<K>();
-    multiply<L::rows, L::cols>(acc.v, operand_a(a, spare_), operand_b(b, other_spare), overwrite);
+    multiply<L>(acc.v, operand_a(a, spare_), b, spare_ + spare_floats<K>(), overwrite);
   }
 
   float* spare_;

@@ -50,12 +50,28 @@ CRIA_FN Transposed<View<T, R, C>> trans(View<T, R, C> v) {
   return {v};
 }
 
+// Two tiles, one below the other, as one operand of dot.
+template <class V>
+struct Stacked {
+  static constexpr int rows = 2 * V::rows, cols = V::cols;
+  V top, bottom;
+};
+template <class V>
+CRIA_FN Transposed<Stacked<V>> trans(Stacked<V> v) {
+  return {v};
+}
+
 // `Count` tiles of Rows x Cols: the stages of a pipeline, or one operand.
 template <class T, int Rows, int Cols, int Count = 1>
 struct SharedTile {
   mutable Stage<T> stages[Count];
   alignas(64) mutable float data[Count][Rows * Cols];
   CRIA_FN View<T, Rows, Cols> operator[](int i) const { return {&stages[i], data[i]}; }
+  // Tiles i and i + 1, one below the other, as one operand of dot.
+  CRIA_FN Stacked<View<T, Rows, Cols>> stacked(int i) const {
+    static_assert(Cols * sizeof(T) == 128, "stacked: tiles one 128-byte panel wide");
+    return {(*this)[i], (*this)[i + 1]};
+  }
 };
 
 // One operand of a product: element (i, k) at data[i * stride + k * step], for `outer` x `inner` of

@@ -55,6 +55,11 @@ struct SharedTile {
   static constexpr int tile_bytes = Rows * Cols * int(sizeof(T));
   alignas(1024) unsigned char bytes[Count * tile_bytes];
   CRIA_FN V operator[](int i) const { return {ptx::shared_address(bytes) + i * tile_bytes}; }
+  // Tiles i and i + 1, one below the other, as one operand of dot.
+  CRIA_FN View<T, 2 * Rows, Cols> stacked(int i) const {
+    static_assert(Cols == V::panel_cols, "stacked: tiles one 128-byte panel wide");
+    return {(*this)[i].address};
+  }
 };
 
 template <class T, int R, int C>

@@ -372,6 +372,10 @@ class Recorder {
               at);
   }
   template <class V>
+  void check_unchanged(Stacked<V> v, Source at) const {
+    check_unchanged(v.top, at), check_unchanged(v.bottom, at);
+  }
+  template <class V>
   void check_unchanged(Transposed<V> v, Source at) const {
     check_unchanged(v.view, at);
   }

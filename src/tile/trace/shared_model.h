@@ -124,12 +124,20 @@ void model_b_fragment(View<T, R, C>, bool paired, int warp, int col0, int kk, Re
   }
 }
 
+template <class T, int R, int C, class Request>
+void model_b_fragment(Transposed<Stacked<View<T, R, C>>>, bool paired, int warp, int col0, int kk,
+                      Request request) {
+  model_b_fragment(Transposed<View<T, 2 * R, C>>{}, paired, warp, col0, kk, request);
+}
+
 template <class X>
 struct MemoryOf;
 template <class T, int R, int C>
 struct MemoryOf<View<T, R, C>> {
   using type = T;
 };
+template <class V>
+struct MemoryOf<Stacked<V>> : MemoryOf<V> {};
 template <class V>
 struct MemoryOf<Transposed<V>> : MemoryOf<V> {};
 
