@@ -37,7 +37,7 @@ LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_fr
 
 GOLDENS = {  # name: config, batch, length
     "gqa_untied": (model(24, 2, heads=4, kv_heads=1, head_dim=6, ffn=37, vocab=53, tied=False), 3, 11),
-    "mha_tied": (model(12, 1, heads=3, kv_heads=3, head_dim=4, ffn=19, vocab=17, tied=True), 2, 5),
+    "mha_tied": (model(14, 1, heads=3, kv_heads=3, head_dim=4, ffn=19, vocab=17, tied=True), 2, 5),
     "wide_heads": (model(8, 1, heads=2, kv_heads=1, head_dim=64, ffn=24, vocab=40, tied=False), 2, 19),
     "llama3_rope": (model(32, 2, heads=2, kv_heads=1, head_dim=16, ffn=32, vocab=32, tied=True,
                           rope_scaling=LLAMA3), 1, 130),

@@ -1,12 +1,12 @@
 #include "plans/flash.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/attention.h"
 #include "kernels/attention_backward.h"
 #include "kernels/gate_up.h"
 #include "kernels/gate_up_backward.h"
-#include "kernels/gemm_group.h"
 #include "kernels/launch.h"
 #include "kernels/qkv.h"
 #include "kernels/silu.h"
@@ -35,10 +35,9 @@ void FlashPlan<T>::place(Arena& arena) {
     b.gate_up = keeps ? take(2 * c.ffn) : first.gate_up;
     b.act = &b == &first || (keeps && fuses()) ? take(c.ffn) : first.act;
   }
-  m_ = take(c.dim);
-  d_x_ = take(c.dim);
+  wide_n_ = c.query_width() < c.dim ? take(c.dim) : Tensor<T>{};
   d_qkv_ = take(c.qkv_width());
-  d_o_ = take(c.query_width());
+  wide_d_o_ = c.query_width() > c.dim ? take(c.query_width()) : Tensor<T>{};
   d_h_ = take(c.dim);
   delta_ = take_row_values();
 }
@@ -77,8 +76,8 @@ void FlashPlan<T>::block_forward(int layer) {
   this->linear(b.o, w.o, b.h, this->x(layer));
   this->made(layer, "residual", b.h);
 
-  this->norm(b.h, w.ffn_norm, m_, b.r);
-  this->made(layer, "ffn_norm", m_);
+  this->norm(b.h, w.ffn_norm, m(layer), b.r);
+  this->made(layer, "ffn_norm", m(layer));
   activate(layer, !this->setup_.recompute);
   this->made(layer, "activation", b.act);
   this->linear(b.act, w.down, this->x(layer + 1), b.h);
@@ -91,11 +90,11 @@ void FlashPlan<T>::activate(int layer, bool keep) {
   const Block& b = blocks_[layer];
   const Halves<T> ffn(b.gate_up);
   if (fuses()) {
-    kernels::GateUpArgs<T> args{.x = m_, .gate = w.gate, .up = w.up, .y = b.act};
+    kernels::GateUpArgs<T> args{.x = m(layer), .gate = w.gate, .up = w.up, .y = b.act};
     if (keep) args.by_gate = ffn.gate, args.by_up = ffn.up;
     launch(this->stream_, args);
   } else {
-    this->linear(m_, w.gate_up, b.gate_up);
+    this->linear(m(layer), w.gate_up, b.gate_up);
     launch(this->stream_,
            kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = b.act});
   }
@@ -105,6 +104,12 @@ template <class T>
 void FlashPlan<T>::block_backward(int layer) {
   ffn_backward(layer);
   attention_backward(layer);
+  const auto& g = this->setup_.gradients.layers[layer];
+  const Block& b = blocks_[layer];
+  weight_gradient(this->d_, b.act, g.down);
+  weight_gradient(b.gate_up, m(layer), g.gate_up);
+  finish_weight_gradients();
+  std::swap(this->d_, this->dn_);  // attention's part has left the gradient of x in dn_
 }
 
 // x' = h + down(silu(gate) up), gate and up from m = norm(h)
@@ -116,7 +121,7 @@ void FlashPlan<T>::ffn_backward(int layer) {
   const Tensor<T> d = this->d_, dn = this->dn_, act = b.act;
 
   const bool recompute = this->setup_.recompute;
-  if (recompute) this->norm(b.h, w.ffn_norm, m_, b.r);
+  if (recompute) this->norm(b.h, w.ffn_norm, m(layer), b.r);
   const Halves<T> ffn(b.gate_up);  // becomes the gradient of gate and up
   if (fuses()) {
     if (recompute) activate(layer, true);
@@ -127,7 +132,7 @@ void FlashPlan<T>::ffn_backward(int layer) {
                                                          .dgate = ffn.gate,
                                                          .dup = ffn.up});
   } else {
-    if (recompute) this->linear(m_, w.gate_up, b.gate_up);
+    if (recompute) this->linear(m(layer), w.gate_up, b.gate_up);
     this->linear_dx(d, w.down, act);
     this->made(layer, "d_activation", act);
     launch(
@@ -137,7 +142,7 @@ void FlashPlan<T>::ffn_backward(int layer) {
   }
   this->linear_dx(b.gate_up, w.gate_up, dn);
   this->made(layer, "d_ffn_norm", dn);
-  this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, d_h_, g.ffn_norm, m_);
+  this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, d_h_, g.ffn_norm, m(layer));
   this->made(layer, "d_residual", d_h_);
 }
 
@@ -149,19 +154,21 @@ void FlashPlan<T>::attention_backward(int layer) {
   const auto& g = this->setup_.gradients.layers[layer];
   const Block& b = blocks_[layer];
   const Tensor<T> dn = this->dn_;
+  const Tensor<T> d_o =
+      wide_d_o_.data ? wide_d_o_ : matrix_of(dn.data, this->rows(), c.query_width());
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
   const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv_);
 
-  this->linear_dx(d_h_, w.o, d_o_);
-  this->made(layer, "d_attention", d_o_);
-  kernels::AttentionBackwardInputs<T> inputs{
-      .q = heads.q(),
-      .k = heads.k(),
-      .v = heads.v(),
-      .dout = this->heads_in_rows(d_o_.data, c.heads, d_o_.ld),
-      .lse = b.lse,
-      .scale = this->attention_scale(),
-      .precision = this->dot_precision()};
+  this->linear_dx(d_h_, w.o, d_o);
+  this->made(layer, "d_attention", d_o);
+  weight_gradient(d_h_, b.o, g.o);
+  kernels::AttentionBackwardInputs<T> inputs{.q = heads.q(),
+                                             .k = heads.k(),
+                                             .v = heads.v(),
+                                             .dout = this->heads_in_rows(d_o.data, c.heads, d_o.ld),
+                                             .lse = b.lse,
+                                             .scale = this->attention_scale(),
+                                             .precision = this->dot_precision()};
   if (fuses_rope()) inputs.cos = this->setup_.rope.cos, inputs.sin = this->setup_.rope.sin;
   launch(this->stream_,
          kernels::AttentionBackwardQArgs<T>{inputs, this->heads_in_rows(b.o.data, c.heads, b.o.ld),
@@ -174,26 +181,27 @@ void FlashPlan<T>::attention_backward(int layer) {
 
   this->linear_dx(d_qkv_, w.qkv, dn);
   this->made(layer, "d_norm", dn);
-  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d_h_, d_x_,
-                      g.attention_norm, this->n(layer));
-  weight_gradients(layer);
-  std::swap(this->d_, d_x_);
+  this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d_h_, dn,
+                      g.attention_norm, n_again(layer));
+  weight_gradient(d_qkv_, n_again(layer), g.qkv);
 }
 
 template <class T>
-void FlashPlan<T>::weight_gradients(int layer) {
-  const auto& g = this->setup_.gradients.layers[layer];
-  const Block& b = blocks_[layer];
-  // In this order: the operands of the first have just been used and are in a cache.
-  const typename kernels::GemmGroupArgs<T>::Part parts[] = {{d_qkv_, this->n(layer), g.qkv},
-                                                            {d_h_, b.o, g.o},
-                                                            {this->d_, b.act, g.down},
-                                                            {b.gate_up, m_, g.gate_up}};
-  if (own_product(g.gate_up.size() * this->rows()))
-    launch(this->stream_,
-           kernels::GemmGroupArgs<T>{.parts = {parts[0], parts[1], parts[2], parts[3]}});
+void FlashPlan<T>::weight_gradient(Tensor<const T> dy, Tensor<const T> x, Tensor<T> dw) {
+  const int64_t largest = this->setup_.gradients.layers[0].gate_up.size() * this->rows();
+  if (own_product(largest))
+    pending_.push_back({dy, x, dw});
   else
-    for (const auto& [dy, x, dw] : parts) this->linear_dw(x, dy, dw);
+    this->linear_dw(x, dy, dw);
+}
+
+template <class T>
+void FlashPlan<T>::finish_weight_gradients() {
+  if (pending_.empty()) return;
+  kernels::GemmGroupArgs<T> args{};
+  std::copy(pending_.begin(), pending_.end(), args.parts);
+  launch(this->stream_, args);
+  pending_.clear();
 }
 
 template class FlashPlan<float>;

@@ -3,6 +3,7 @@
 // again instead of keeping them. With `recompute` it keeps nothing of the feed-forward part either.
 #pragma once
 
+#include "kernels/gemm_group.h"
 #include "kernels/rope.h"
 #include "plans/plan.h"
 
@@ -19,9 +20,10 @@ class FlashPlan final : public Plan<T> {
   void block_backward(int layer) override;
   void attention_backward(int layer);
   void ffn_backward(int layer);
-  // Of a block's matrices, once all they are made from is there: in one launch where products are
-  // own.
-  void weight_gradients(int layer);
+  // dw = dyᵀ x: by the library at once, while dy or x is in a cache; where products are own, with
+  // the block's others in one launch when the block ends.
+  void weight_gradient(Tensor<const T> dy, Tensor<const T> x, Tensor<T> dw);
+  void finish_weight_gradients();
   // Whether cria's own tensor-core kernels are used, for what a product and its neighbours can do
   // at once.
   bool fuses() const { return sizeof(T) == 2 && this->stream_.device().backend == Backend::cuda; }
@@ -34,7 +36,18 @@ class FlashPlan final : public Plan<T> {
   bool own_product(int64_t terms) const override { return fuses() && terms < kLargeProduct; }
   // act = silu(gate) up, from m, and what the backward pass wants in gate_up.
   void activate(int layer, bool keep);
+  // A norm is needed by one product only. It lies where the next tensor of its size will be
+  // written, so that a cache need not write it to memory: n(i) in o, that of h in x(i + 1). The
+  // backward pass makes both again, n(i) where q, k and v have been.
   bool keeps_norms() const override { return false; }
+  Tensor<T> n(int i) const override {
+    return i == this->config().layers ? Plan<T>::n(i) : norm_in(blocks_[i].o);
+  }
+  Tensor<T> n_again(int i) const { return norm_in(blocks_[i].qkv); }
+  Tensor<T> m(int i) const { return this->x(i + 1); }
+  Tensor<T> norm_in(Tensor<T> t) const {
+    return wide_n_.data ? wide_n_ : matrix_of(t.data, this->rows(), this->config().dim);
+  }
 
   // What a block keeps for its backward pass. With recompute, gate_up and act are shared by all.
   struct Block {
@@ -49,12 +62,12 @@ class FlashPlan final : public Plan<T> {
   std::vector<Block> blocks_;
 
   // What lives within a block's passes only.
-  Tensor<T> m_;          // [R, D], the norm of h
-  Tensor<T> d_x_;        // [R, D], the gradient of x, while d_ is still needed
+  Tensor<T> wide_n_;     // [R, D], the norms n(i) if o is narrower than they are
   Tensor<T> d_qkv_;      // [R, (H + 2G)K]
-  Tensor<T> d_o_;        // [R, HK]
+  Tensor<T> wide_d_o_;   // [R, HK], the gradient of o if it is wider than dn_, where it is else
   Tensor<T> d_h_;        // [R, D], the gradient of h
   Tensor<float> delta_;  // [B H, T]
+  std::vector<typename kernels::GemmGroupArgs<T>::Part> pending_;  // weight gradients of the block
 };
 
 }  // namespace cria

@@ -50,8 +50,7 @@ void Plan<T>::place(Arena& arena) {
   r_.assign(layers + 1, {});
   for (int i = 0; i <= layers; ++i) {
     x_[i] = take(arena, dim);
-    const bool shared = !keeps_norms() && i > 0 && i < layers;
-    n_[i] = shared ? n_[0] : take(arena, dim);
+    if (keeps_norms() || i == layers) n_[i] = take(arena, dim);
     r_[i] = matrix_of(arena.take<float>(rows()), rows(), 1);
   }
   logits_ = take(arena, config().vocab);

@@ -91,7 +91,7 @@ class Plan {
 
   // The residual stream before block i, and its norm with the statistics; i = layers is the end.
   Tensor<T> x(int i) const { return x_[i]; }
-  Tensor<T> n(int i) const { return n_[i]; }
+  virtual Tensor<T> n(int i) const { return n_[i]; }
   Tensor<float> r(int i) const { return r_[i]; }
   Tensor<const T> norm_weight(int i) const;
   Tensor<T> norm_gradient(int i) const;
@@ -131,7 +131,7 @@ class Plan {
   // Whether a product of `terms` multiply-adds is cria's own (kernels/gemm.h) or the library's.
   virtual bool own_product(int64_t) const { return false; }
 
-  // Whether n(i) stays until the backward pass; else they share memory, but for the last.
+  // Whether n(i) stays until the backward pass; else only the last has memory of its own.
   virtual bool keeps_norms() const { return true; }
 
   const ModelConfig& config() const { return setup_.config; }

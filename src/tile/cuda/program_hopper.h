@@ -66,13 +66,19 @@ class ConsumerProgram : public ProgramBase<K, true> {
     int n, j = 0;
     template <class Body>
     CRIA_FN void operator()(Body body) {
-      (*this)(n - j, body);
+      run_to(n, body);
     }
-    // The next `count` steps. A stage is released once the products that read it are complete: at
-    // once, or one step later when the body leaves its products in flight.
     template <class Body>
     CRIA_FN void operator()(int count, Body body) {
-      const int end = j + count;
+      static_assert(groups == 1, "steps: groups that take turns run all steps at once");
+      run_to(j + count, body);
+    }
+
+   private:
+    // A stage is released once the products that read it are complete: at once, or one step later
+    // when the body leaves its products in flight.
+    template <class Body>
+    CRIA_FN void run_to(int end, Body body) {
 #pragma unroll 1
       for (; j < end; ++j) {
         ptx::mbarrier_wait(p.bar_.full(p.at_.stage), p.at_.phase);
@@ -89,8 +95,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
         }
         p.at_.template advance<S>();
       }
-      if constexpr (groups > 1)
-        if (j == n) ptx::bar_arrive(kGroupTurn + (p.group_ + 1) % groups, 2 * threads);
+      if constexpr (groups > 1) ptx::bar_arrive(kGroupTurn + (p.group_ + 1) % groups, 2 * threads);
       if (p.held_ >= 0) {
         wait_products(0);
         p.release(p.held_);
