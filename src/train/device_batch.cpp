@@ -15,11 +15,12 @@ constexpr int kParts = 5;  // tokens, targets, order, starts, ids
 DeviceBatch::DeviceBatch(Device device, int rows, int vocab)
     : rows_(rows),
       vocab_(vocab),
-      host_(size_t(kParts) * (rows + 1)),
+      host_(offset(kParts)),
       device_(device, host_.size() * sizeof(int32_t)) {
   auto vector = [&](int part, int count) {
-    return vector_of<const int32_t>(device_.as<int32_t>() + size_t(part) * (rows + 1), count);
+    return vector_of<const int32_t>(device_.as<int32_t>() + offset(part), count);
   };
+  hyper_ = vector_of<const float>(device_.as<float>(), kernels::kAdamWHypers);
   view_ = {.tokens = vector(0, rows),
            .targets = vector(1, rows),
            .order = vector(2, rows),
@@ -37,8 +38,7 @@ void DeviceBatch::upload(Stream& stream, const HostBatch& batch) {
   }
   std::ranges::copy(batch.tokens, part(0).begin());
   std::ranges::copy(batch.targets, part(1).begin());
-  auto starts = std::span(host_).subspan(size_t(3) * (rows_ + 1), rows_ + 1);
-  kernels::sort_tokens(batch.tokens, part(2), starts, part(4));
+  kernels::sort_tokens(batch.tokens, part(2), part(3, 1), part(4));
   stream.copy(device_.as<int32_t>(), host_.data(), device_.bytes());
 }
 

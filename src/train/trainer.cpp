@@ -88,7 +88,7 @@ class TrainerOf final : public Trainer {
   DeviceBatch batch_;
   Arena activations_;
   std::unique_ptr<Plan<T>> plan_;
-  Tensor<float> hyper_, loss_, losses_sum_, norm2_, partials_;
+  Tensor<float> loss_, losses_sum_, norm2_, partials_;
   Buffer signal_;                // of sums, one after the other
   std::array<Event, 4> phases_;  // start, after forward, after backward, after the optimizer
   struct Graphs {
@@ -110,7 +110,7 @@ TrainerOf<T>::TrainerOf(const TrainerOptions& o)
       v_(o.device, m_.bytes()),
       gradients_(o.device, weights_.bytes()),
       sum_(o.device, o.accumulate > 1 ? m_.bytes() : 0),
-      scalars_(o.device, 4 * Arena::kAlignment + shares_of(o.device) * sizeof(float)),
+      scalars_(o.device, 3 * Arena::kAlignment + shares_of(o.device) * sizeof(float)),
       rope_(o.device, 0),
       batch_(o.device, o.batch * o.seq, o.model.vocab),
       activations_(o.device),
@@ -119,7 +119,6 @@ TrainerOf<T>::TrainerOf(const TrainerOptions& o)
   // Gaps between weights are zero and stay so: nothing writes their gradients.
   for (Buffer* b : {&weights_, &rest_, &m_, &v_, &gradients_, &sum_, &signal_}) b->fill_bytes(0);
   auto take = [&](int count) { return vector_of(scalars_.take<float>(count), count); };
-  hyper_ = take(kernels::kAdamWHypers);
   loss_ = take(1), losses_sum_ = take(1), norm2_ = take(1);
   partials_ = take(shares_of(o.device));
 
@@ -147,16 +146,14 @@ void TrainerOf<T>::set_hyper(float learning_rate) {
   auto correction = [&](float beta) {
     return static_cast<float>(1 / (1 - std::pow(double(beta), t)));
   };
-  float values[kernels::kAdamWHypers];
-  values[kernels::kLearningRate] = learning_rate;
-  values[kernels::kBeta1] = a.beta1;
-  values[kernels::kBeta2] = a.beta2;
-  values[kernels::kEpsilon] = a.eps;
-  values[kernels::kCorrection1] = correction(a.beta1);
-  values[kernels::kCorrection2] = correction(a.beta2);
-  values[kernels::kWeightDecay] = a.weight_decay;
-  values[kernels::kMaxNorm] = a.max_norm;
-  stream_.copy(hyper_.data, values, sizeof(values));
+  batch_.set_hyper(kernels::kLearningRate, learning_rate);
+  batch_.set_hyper(kernels::kBeta1, a.beta1);
+  batch_.set_hyper(kernels::kBeta2, a.beta2);
+  batch_.set_hyper(kernels::kEpsilon, a.eps);
+  batch_.set_hyper(kernels::kCorrection1, correction(a.beta1));
+  batch_.set_hyper(kernels::kCorrection2, correction(a.beta2));
+  batch_.set_hyper(kernels::kWeightDecay, a.weight_decay);
+  batch_.set_hyper(kernels::kMaxNorm, a.max_norm);
 }
 
 template <class T>
@@ -203,7 +200,7 @@ void TrainerOf<T>::run_optimizer() {
                                .v = vector_of(v_.as<float>(), n),
                                .grad = gradients,
                                .sum = sum,
-                               .hyper = hyper_,
+                               .hyper = batch_.hyper(),
                                .norm2 = norm2_,
                                .decayed = map_.matrices(),
                                .grad_scale = 1.f / static_cast<float>(options_.accumulate)});
