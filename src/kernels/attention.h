@@ -13,19 +13,25 @@ namespace cria::kernels {
 
 inline constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
 
-// Queries x keys per step; HeadDim is the padded width of a head.
+// Queries x keys per step; HeadDim is the padded width of a head. Persistent: a program computes
+// one block after the other, and what stays of the next one comes early.
 template <Lowering Lower, int Queries, int Keys, int HeadDim, int StageCount, int ThreadCount,
-          int MinBlocks = 1, DotPrecision Dot = DotPrecision::kFp32>
+          int MinBlocks = 1, DotPrecision Dot = DotPrecision::kFp32, bool Persistent = false>
 struct AttentionConfig {
   static constexpr int queries = Queries, keys = Keys, head_dim = HeadDim, stages = StageCount;
-  static constexpr Traits traits{
-      .threads = ThreadCount, .min_blocks = MinBlocks, .lowering = Lower, .dot = Dot};
+  static constexpr int prologues = Persistent ? 2 : 1;
+  static constexpr Traits traits{.threads = ThreadCount,
+                                 .min_blocks = MinBlocks,
+                                 .lowering = Lower,
+                                 .prologues = prologues,
+                                 .persistent = Persistent,
+                                 .dot = Dot};
   static std::string name() {
     return std::string(Lower == Lowering::kHopper ? "hopper" : "ampere") + "_" +
            std::to_string(queries) + "x" + std::to_string(keys) + "_head" +
            std::to_string(head_dim) + "_stages" + std::to_string(stages) +
            (MinBlocks > 1 ? "_resident" + std::to_string(MinBlocks) : "") +
-           (Dot == DotPrecision::kTf32 ? "_tf32" : "");
+           (Persistent ? "_persistent" : "") + (Dot == DotPrecision::kTf32 ? "_tf32" : "");
   }
 };
 
@@ -75,7 +81,7 @@ struct AttentionForward {
   using Config = C;
   using Args = AttentionForwardArgs<T>;
   struct Shared {
-    SharedTile<T, C::queries, C::head_dim> q;  // holds o at the end
+    SharedTile<T, C::queries, C::head_dim, C::prologues> q;  // holds o at the end
     SharedTile<T, C::keys, C::head_dim, C::stages> k, v;
   };
   static constexpr Traits traits = C::traits;
@@ -86,22 +92,52 @@ struct AttentionForward {
     return a.q.cols <= C::head_dim && a.q.cols > narrower &&
            (sizeof(T) == 2 || C::head_dim > 128 || C::traits.dot == a.precision);
   }
+  // Persistent programs touch the keys of all heads at a time, which a cache must hold, and need
+  // several blocks each to be worth it.
+  static bool suits(const Args& a, int cores) {
+    constexpr size_t in_cache = size_t{32} << 20;
+    return !traits.persistent || (a.k.bytes() + a.v.bytes() <= in_cache &&
+                                  all_blocks(a) >= int64_t{3} * cores * traits.min_blocks);
+  }
   static Grid grid(const Args& a) {
-    return {a.q.cols > 0 ? ceil_div(a.q.rows, C::queries) : 0, a.q.batch};
+    if (a.q.cols == 0) return {0};
+    return traits.persistent ? Grid{all_blocks(a)} : Grid{blocks_of(a), a.q.batch};
   }
 
+  // Blocks in order of falling work, of all heads. Persistent programs are dealt theirs forth and
+  // back, so that all have as much to do; else the blocks of a head, which share keys, follow each
+  // other.
   template <class P>
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    if constexpr (traits.persistent) {
+      const int programs = p.num_programs(0), heads = a.q.batch, all = heads * blocks_of(a);
+      int turn = 0;
+      p.for_tiles(round_up(all, programs), [&](int t) {
+        const int round = t / programs;
+        const int i = round % 2 == 0 ? t : (2 * round + 1) * programs - 1 - t;
+        if (i < all) run_block(p, a, s, i % heads, i / heads, turn++ % C::prologues);
+      });
+    } else {
+      run_block(p, a, s, p.program_id(1), p.program_id(0), 0);
+    }
+  }
+
+ private:
+  static constexpr int blocks_of(const Args& a) { return ceil_div(a.q.rows, C::queries); }
+  static constexpr int64_t all_blocks(const Args& a) { return int64_t{a.q.batch} * blocks_of(a); }
+
+  template <class P>
+  CRIA_FN static void run_block(P& p, const Args& a, Shared& s, int head, int block, int slot) {
     constexpr int M = C::queries, N = C::keys;
-    const int head = p.program_id(1), kv_head = head / (a.q.batch / a.k.batch);
-    const int r0 = (p.num_programs(0) - 1 - p.program_id(0)) * M;  // longest rows first
-    const int past = a.k.rows - a.q.rows;  // keys before the first query's own
+    const int kv_head = head / (a.q.batch / a.k.batch);
+    const int r0 = (blocks_of(a) - 1 - block) * M;  // longest rows first
+    const int past = a.k.rows - a.q.rows;           // keys before the first query's own
     const int visible = a.causal ? min_of(r0 + M + past, a.k.rows) : a.k.rows;
     const int first_last = a.causal ? r0 + past : a.k.rows - 1;  // last key that query r0 sees
     const int n = ceil_div(visible, N);
     const float to_log2 = a.scale * kLog2E;
 
-    p.fetch(s.q[0], a.q, head, r0, 0);
+    p.fetch(s.q[slot], a.q, head, r0, 0);
     p.pipeline(
         stages<C::stages>, n + 1,
         [&](int j, int stage) {
@@ -130,13 +166,13 @@ struct AttentionForward {
           };
           p.fetch_wait();
           steps(1, [&](int j, int stage) {
-            p.dot(score, s.q[0], trans(s.k[stage]), overwrite);
+            p.dot(score, s.q[slot], trans(s.k[stage]), overwrite);
             p.dot_wait(score);
             softmax(j);
           });
           auto weights = p.cast(type<T>, score);
           steps(n - 1, [&](int j, int stage) {
-            p.dot(score, s.q[0], trans(s.k[stage]), overwrite);
+            p.dot(score, s.q[slot], trans(s.k[stage]), overwrite);
             p.dot(acc, weights, s.v[stage]);
             p.dot_wait(pending<1>, score);
             softmax(j);
@@ -150,7 +186,7 @@ struct AttentionForward {
           });
           p.combine(total);
           acc *= map([](float t) { return 1.f / t; }, total);
-          p.store_tile(a.o, head, r0, 0, acc, s.q[0]);
+          p.store_tile(a.o, head, r0, 0, acc, s.q[slot]);
           if (a.lse.data) {
             auto out = column(p.arange(shape<M>) + r0) + row(p.arange(shape<1>));
             p.store(a.lse.row(head), out, (top + log2(total)) * kLn2, Mask{a.q.rows - r0, 1});
@@ -162,15 +198,16 @@ struct AttentionForward {
 // Heads of 64 and 128 have tiles of their own; wider ones share one, which multiplies fp32 as fp32.
 template <class T>
 struct AttentionSpace {
-  template <int M, int N, int D, int S, int Threads, int Resident = 1>
-  using Hopper = AttentionConfig<Lowering::kHopper, M, N, D, S, Threads, Resident>;
+  template <int M, int N, int D, int S, int Threads, int Resident = 1, bool Persistent = false>
+  using Hopper = AttentionConfig<Lowering::kHopper, M, N, D, S, Threads, Resident,
+                                 DotPrecision::kFp32, Persistent>;
   template <int M, int N, int D, int S>
   using Ampere = AttentionConfig<Lowering::kAmpere, M, N, D, S, M * 2>;
-  using type = KernelSpace<AttentionForward, T, Hopper<64, 64, 64, 2, 128, 3>,
-                           Hopper<64, 128, 64, 2, 128, 2>, Hopper<128, 128, 64, 2, 256>,
-                           Hopper<128, 128, 128, 2, 256>, Hopper<128, 64, 128, 2, 256>,
-                           Hopper<128, 64, 256, 2, 256>, Ampere<64, 64, 64, 2>,
-                           Ampere<64, 64, 128, 2>, Ampere<64, 32, 256, 2>>;
+  using type = KernelSpace<AttentionForward, T, Hopper<64, 64, 64, 2, 128, 3, true>,
+                           Hopper<64, 64, 64, 2, 128, 3>, Hopper<64, 128, 64, 2, 128, 2>,
+                           Hopper<128, 128, 64, 2, 256>, Hopper<128, 128, 128, 2, 256>,
+                           Hopper<128, 64, 128, 2, 256>, Hopper<128, 64, 256, 2, 256>,
+                           Ampere<64, 64, 64, 2>, Ampere<64, 64, 128, 2>, Ampere<64, 32, 256, 2>>;
 };
 template <>
 struct AttentionSpace<float> {

@@ -15,26 +15,17 @@
 namespace cria::kernels {
 
 // Overlaps: a step leaves its last products in flight, under the next one's first; takes more
-// registers. Persistent: a program computes one block after the other, and what stays of the next
-// one comes early.
+// registers.
 template <Lowering Lower, int Queries, int Keys, int HeadDim, int StageCount, int ThreadCount,
           int MinBlocks = 1, bool Overlaps = false, DotPrecision Dot = DotPrecision::kFp32,
           bool Persistent = false>
-struct AttentionBackwardConfig
-    : AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks, Dot> {
-  using Base =
-      AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks, Dot>;
+struct AttentionBackwardConfig : AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount,
+                                                 ThreadCount, MinBlocks, Dot, Persistent> {
+  using Base = AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks,
+                               Dot, Persistent>;
   static constexpr bool overlaps = Overlaps;
-  static constexpr int prologues = Persistent ? 2 : 1;
   static constexpr int band = 32;  // heads whose blocks are started together
-  static constexpr Traits traits = [] {
-    Traits t = Base::traits;
-    t.persistent = Persistent, t.prologues = prologues;
-    return t;
-  }();
-  static std::string name() {
-    return Base::name() + (Overlaps ? "_overlap" : "") + (Persistent ? "_persistent" : "");
-  }
+  static std::string name() { return Base::name() + (Overlaps ? "_overlap" : ""); }
 };
 
 // All blocks of all heads, in order of falling work, shared out among programs. A persistent one

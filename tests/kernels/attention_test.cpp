@@ -121,6 +121,14 @@ const bool grouped =
                      check_attention(t, {2, heads, kv_heads, 40, 40, head_dim, true});
                    });
 
+// More blocks than fit at once, into the 132 programs that are traced or a GPU's 396: persistent
+// ones compute up to four, forth and back.
+const bool many = kernel_test<1>("AttentionManyHeads", {.small = {{140}}, .large = {{600}}},
+                                 [](auto& t, int heads) {
+                                   check_attention(t, {1, heads, heads, 65, 65, 8, true});
+                                 },
+                                 {DType::bf16});
+
 const bool tf32 = kernel_test<3>(
     "AttentionTf32", {.small = {{65, 65, 64}, {40, 70, 128}, {40, 40, 256}}},
     [](auto& t, int queries, int keys, int head_dim) {
