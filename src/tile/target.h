@@ -6,6 +6,7 @@
 #include "tile/kernel.h"
 #include "tile/layout.h"
 #include "tile/offsets.h"
+#include "tile/operations.h"
 #include "tile/shape.h"
 
 #if defined(CRIA_TARGET_CUDA)
@@ -24,8 +25,9 @@ inline namespace host {
 template <class T, int Rows, int Cols, int Count = 1>
 struct SharedTile;
 // What bodies call on plain numbers; bodies are parsed here, though never compiled.
-float abs(float), exp(float), exp2(float), log(float), log2(float), sqrt(float), rsqrt(float);
-float sin(float), cos(float), tanh(float), sigmoid(float), silu(float);
+#define CRIA_TILE_FUNCTION(name) float name(float);
+CRIA_TILE_FUNCTIONS(CRIA_TILE_FUNCTION)
+#undef CRIA_TILE_FUNCTION
 float max(float, float), min(float, float);
 template <class T>
 float rounded_to(float);

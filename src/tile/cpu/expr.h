@@ -7,6 +7,7 @@
 
 #include "tile/cpu/tile.h"
 #include "tile/offsets.h"
+#include "tile/operations.h"
 
 namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
@@ -249,18 +250,7 @@ CRIA_FN void update_all(F f, Operand<T, L>& t, More&... more) {
   CRIA_FN auto operator op(const A& a, const B& b) {         \
     return map([](auto x, auto y) { return x op y; }, a, b); \
   }
-CRIA_TILE_OPERATOR(+)
-CRIA_TILE_OPERATOR(-)
-CRIA_TILE_OPERATOR(*)
-CRIA_TILE_OPERATOR(/)
-CRIA_TILE_OPERATOR(<)
-CRIA_TILE_OPERATOR(<=)
-CRIA_TILE_OPERATOR(>)
-CRIA_TILE_OPERATOR(>=)
-CRIA_TILE_OPERATOR(==)
-CRIA_TILE_OPERATOR(!=)
-CRIA_TILE_OPERATOR(&&)
-CRIA_TILE_OPERATOR(||)
+CRIA_TILE_OPERATORS(CRIA_TILE_OPERATOR)
 #undef CRIA_TILE_OPERATOR
 
 #define CRIA_TILE_ASSIGN(op)                                                                    \
@@ -273,10 +263,7 @@ CRIA_TILE_OPERATOR(||)
         a, [](E x, auto y) { return static_cast<E>(x op y); }, b);                              \
     return a;                                                                                   \
   }
-CRIA_TILE_ASSIGN(+)
-CRIA_TILE_ASSIGN(-)
-CRIA_TILE_ASSIGN(*)
-CRIA_TILE_ASSIGN(/)
+CRIA_TILE_ASSIGNMENTS(CRIA_TILE_ASSIGN)
 #undef CRIA_TILE_ASSIGN
 
 template <Expression A>
@@ -289,18 +276,7 @@ CRIA_FN auto operator-(const A& a) {
   CRIA_FN auto name(const A& a) {                   \
     return map([](float x) { return name(x); }, a); \
   }
-CRIA_TILE_FUNCTION(abs)
-CRIA_TILE_FUNCTION(exp)
-CRIA_TILE_FUNCTION(exp2)
-CRIA_TILE_FUNCTION(log)
-CRIA_TILE_FUNCTION(log2)
-CRIA_TILE_FUNCTION(sqrt)
-CRIA_TILE_FUNCTION(rsqrt)
-CRIA_TILE_FUNCTION(sin)
-CRIA_TILE_FUNCTION(cos)
-CRIA_TILE_FUNCTION(tanh)
-CRIA_TILE_FUNCTION(sigmoid)
-CRIA_TILE_FUNCTION(silu)
+CRIA_TILE_FUNCTIONS(CRIA_TILE_FUNCTION)
 #undef CRIA_TILE_FUNCTION
 
 template <class A, Meets<A> B>

@@ -5,6 +5,7 @@
 
 #include "tile/cuda/math.h"
 #include "tile/layout.h"
+#include "tile/operations.h"
 
 namespace cria::tile {
 inline namespace cuda {
@@ -144,18 +145,7 @@ CRIA_FN void update_all(F f, Operand<T, L>& t, More&... more) {
   CRIA_FN auto operator op(A a, B b) {                       \
     return map([](auto x, auto y) { return x op y; }, a, b); \
   }
-CRIA_TILE_OPERATOR(+)
-CRIA_TILE_OPERATOR(-)
-CRIA_TILE_OPERATOR(*)
-CRIA_TILE_OPERATOR(/)
-CRIA_TILE_OPERATOR(<)
-CRIA_TILE_OPERATOR(<=)
-CRIA_TILE_OPERATOR(>)
-CRIA_TILE_OPERATOR(>=)
-CRIA_TILE_OPERATOR(==)
-CRIA_TILE_OPERATOR(!=)
-CRIA_TILE_OPERATOR(&&)
-CRIA_TILE_OPERATOR(||)
+CRIA_TILE_OPERATORS(CRIA_TILE_OPERATOR)
 #undef CRIA_TILE_OPERATOR
 
 #define CRIA_TILE_ASSIGN(op)                               \
@@ -165,10 +155,7 @@ CRIA_TILE_OPERATOR(||)
         a, [](E x, auto y) { return E(x op y); }, b);      \
     return a;                                              \
   }
-CRIA_TILE_ASSIGN(+)
-CRIA_TILE_ASSIGN(-)
-CRIA_TILE_ASSIGN(*)
-CRIA_TILE_ASSIGN(/)
+CRIA_TILE_ASSIGNMENTS(CRIA_TILE_ASSIGN)
 #undef CRIA_TILE_ASSIGN
 
 template <class E, class L>
@@ -181,18 +168,7 @@ CRIA_FN auto operator-(const Tile<E, L>& a) {
   CRIA_FN auto name(const Tile<E, L>& a) {             \
     return map([](E x) { return name(float(x)); }, a); \
   }
-CRIA_TILE_FUNCTION(abs)
-CRIA_TILE_FUNCTION(exp)
-CRIA_TILE_FUNCTION(exp2)
-CRIA_TILE_FUNCTION(log)
-CRIA_TILE_FUNCTION(log2)
-CRIA_TILE_FUNCTION(sqrt)
-CRIA_TILE_FUNCTION(rsqrt)
-CRIA_TILE_FUNCTION(sin)
-CRIA_TILE_FUNCTION(cos)
-CRIA_TILE_FUNCTION(tanh)
-CRIA_TILE_FUNCTION(sigmoid)
-CRIA_TILE_FUNCTION(silu)
+CRIA_TILE_FUNCTIONS(CRIA_TILE_FUNCTION)
 #undef CRIA_TILE_FUNCTION
 
 template <class A, class B>
