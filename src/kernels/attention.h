@@ -95,7 +95,7 @@ struct AttentionForward {
   // Persistent programs touch the keys of all heads at a time, which a cache must hold, and need
   // several blocks each to be worth it.
   static bool suits(const Args& a, int cores) {
-    constexpr size_t in_cache = size_t{32} << 20;
+    constexpr int64_t in_cache = int64_t{32} << 20;
     return !traits.persistent || (a.k.bytes() + a.v.bytes() <= in_cache &&
                                   all_blocks(a) >= int64_t{3} * cores * traits.min_blocks);
   }

@@ -22,7 +22,8 @@ constexpr int kSpins = 2000;
 
 constexpr std::align_val_t kScratchAlignment{64};
 
-// Thrown out of barrier() after another worker has failed; the other's exception is the one kept.
+// Thrown out of barrier() and pause() after another worker has failed; the other's exception is the
+// one kept.
 struct Abandoned {};
 
 }  // namespace
@@ -175,6 +176,11 @@ void ThreadPool::wait_for_team() {
     unfinished_.wait(unfinished, std::memory_order_acquire);
     unfinished = unfinished_.load(std::memory_order_acquire);
   }
+}
+
+void ThreadPool::pause() const {
+  if (failed_.load(std::memory_order_acquire)) throw Abandoned{};
+  std::this_thread::yield();
 }
 
 void ThreadPool::barrier() {

@@ -44,6 +44,10 @@ class ThreadPool {
   // Within parallel(): waits until all workers have called it as often.
   void barrier();
 
+  // Called again and again by a task that waits for what an earlier one does: lets others work, and
+  // gives the task up if one has failed.
+  void pause() const;
+
   // Memory of one worker, aligned to 64 bytes, for the duration of a task; only the worker itself
   // may ask. It keeps its largest size; growing loses the contents.
   std::byte* scratch(int worker, size_t bytes);

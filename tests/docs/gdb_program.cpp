@@ -8,6 +8,7 @@ struct OneThread {
   void run(int64_t tasks, F f) {
     for (int64_t t = 0; t < tasks; ++t) f(t, 0);
   }
+  void pause() {}
   std::byte* scratch(int, size_t) { return nullptr; }
 };
 

@@ -145,6 +145,34 @@ TEST(CpuLaunch, ReadersAwaitTheirWriters) {
   }
 }
 
+// A program that fails keeps nobody waiting for its signal.
+struct FailsBeforeItSignals {
+  using Element = float;
+  struct Args {
+    int32_t* place;
+  };
+  static constexpr Traits traits{.threads = 32};
+  static Grid grid(const Args&) { return {100}; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a) {
+    if (p.program_id(0) == 0) fail("the first program has failed");
+    p.await(a.place, 1, 99);
+  }
+};
+
+TEST(CpuLaunch, NobodyAwaitsAProgramThatHasFailed) {
+  for (int workers : {1, 2, 5}) {
+    ThreadPool pool(workers);
+    int32_t place = 0;
+    try {
+      launch<FailsBeforeItSignals>(pool, {&place});
+      ADD_FAILURE() << workers << " workers: no exception";
+    } catch (const Error& e) {
+      EXPECT_STREQ(e.what(), "the first program has failed");
+    }
+  }
+}
+
 // Shared tiles and spare room come from the worker's scratch, each program its own.
 struct UsesShared {
   using Element = float;

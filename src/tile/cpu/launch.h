@@ -1,5 +1,5 @@
 // From a kernel struct to running programs on the cores of an executor: runtime's ThreadPool, or
-// anything with run(tasks, f(task, worker)), parallel(f(worker, workers)), barrier() and
+// anything with run(tasks, f(task, worker)), parallel(f(worker, workers)), barrier(), pause() and
 // scratch(worker, bytes).
 #pragma once
 
@@ -20,9 +20,10 @@ void launch(Executor& executor, const typename K::Args& args) {
   if (grid.programs() <= 0) return;
   if constexpr (K::traits.persistent || K::traits.cooperative) {
     executor.parallel([&](int worker, int workers) {
-      const LaunchState state{{workers, 1, 1},
-                              [](void* context) { static_cast<Executor*>(context)->barrier(); },
-                              &executor};
+      const LaunchState state{
+          .programs = {workers, 1, 1},
+          .barrier = [](void* context) { static_cast<Executor*>(context)->barrier(); },
+          .context = &executor};
       run_program<Program<K>, K>(args, state, worker, executor.scratch(worker, scratch_bytes<K>()));
       stream_fence();
     });
@@ -30,7 +31,10 @@ void launch(Executor& executor, const typename K::Args& args) {
     // Neighbouring programs run on one core, in batches that still leave enough tasks to share out.
     constexpr int64_t kTasks = 1024;
     const int64_t programs = grid.programs(), batch = (programs + kTasks - 1) / kTasks;
-    const LaunchState state{.programs = grid, .concurrent = true};
+    const LaunchState state{
+        .programs = grid,
+        .pause = [](void* context) { static_cast<Executor*>(context)->pause(); },
+        .context = &executor};
     executor.run((programs + batch - 1) / batch, [&](int64_t task, int worker) {
       std::byte* scratch = executor.scratch(worker, scratch_bytes<K>());
       const int64_t end = std::min(programs, (task + 1) * batch);

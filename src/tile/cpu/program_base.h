@@ -4,7 +4,6 @@
 #pragma once
 
 #include <atomic>
-#include <thread>
 
 #include "base/tensor.h"
 #include "tile/cpu/print.h"
@@ -303,16 +302,17 @@ class ProgramBase {
   // ---- programs that wait for others of the same launch, which must come before them in the grid
   // `place` is zero before the launch and after it. signal: what this program has stored is there.
   CRIA_FN void signal(int32_t* place) const {
-    if (!launch_.concurrent) return;
+    if (!launch_.pause) return;
     stream_fence();
     std::atomic_ref<int32_t>(*place).fetch_add(1, std::memory_order_release);
   }
   // Until `signals` programs have signalled; `programs` do this, each once, and the last to see all
   // signals clears them. Low half: signals; high half: programs that have seen them.
   CRIA_FN void await(int32_t* place, int signals, int programs) const {
-    if (!launch_.concurrent) return;  // programs run in order: all those before are done
+    if (!launch_.pause) return;  // programs run in order: all those before are done
     std::atomic_ref<int32_t> word(*place);
-    while ((word.load(std::memory_order_acquire) & 0xffff) != signals) std::this_thread::yield();
+    while ((word.load(std::memory_order_acquire) & 0xffff) != signals)
+      launch_.pause(launch_.context);
     if (word.fetch_add(0x10000) >> 16 == programs - 1) word.store(0);
   }
 

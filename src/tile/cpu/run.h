@@ -14,10 +14,12 @@ inline namespace CRIA_HOST_TARGET {
 // What a launch tells all its programs.
 struct LaunchState {
   Grid programs;
-  void (*barrier)(void* context) =
-      nullptr;  // grid-wide; null where programs run one after the other
+  // Grid-wide; null where programs run one after the other.
+  void (*barrier)(void* context) = nullptr;
+  // While a program waits for another, and an exception if one has failed; null unless programs
+  // may run at the same time, those that come first beginning first.
+  void (*pause)(void* context) = nullptr;
   void* context = nullptr;
-  bool concurrent = false;  // programs may run at the same time, those that come first begin first
 };
 
 // Bytes of a kernel's shared tiles, and floats in room for the largest of them.
