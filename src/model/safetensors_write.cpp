@@ -31,7 +31,7 @@ std::string make_header(std::span<const NamedTensor<const float>> tensors, DType
     const size_t end = offset + tensor.size() * size_of(type);
     const Json entry = {
         {"dtype", stored_name(type)}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
-    header += "," + Json(tensor.name).dump() + ":" + entry.dump();
+    header += fmt::format(",{}:{}", Json(tensor.name).dump(), entry.dump());
     offset = end;
   }
   header += "}";

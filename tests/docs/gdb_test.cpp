@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/format.h"
 #include "docs/command.h"
 #include "docs/quotes.h"
 
@@ -13,10 +14,10 @@ namespace {
 TEST(DocGdb, SessionGoesAsShown) {
   if (!run_command("gdb --version").ok) GTEST_SKIP() << "gdb is not installed";
   const std::string root = CRIA_SOURCE_DIR, program = ::testing::TempDir() + "cria_gdb_program";
-  const CommandResult built =
-      run_command(std::string(CRIA_CXX) + " -std=c++20 -g -O0 -DCRIA_TARGET_CPU=1 -I" + root +
-                  "/src -I" + root + "/tests " + root + "/tests/docs/gdb_program.cpp " + root +
-                  "/src/base/error.cpp " + root + "/src/tile/cpu/print.cpp -o " + program);
+  const CommandResult built = run_command(fmt::format(
+      "{0} -std=c++20 -g -O0 -DCRIA_TARGET_CPU=1 -I{1}/src -I{1}/tests "
+      "{1}/tests/docs/gdb_program.cpp {1}/src/base/error.cpp {1}/src/tile/cpu/print.cpp -o {2}",
+      CRIA_CXX, root, program));
   ASSERT_TRUE(built.ok) << built.output;
 
   const std::string prompt = "(gdb) ", session = doc_output("docs/tile.md", "gdb");

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/format.h"
 #include "docs/command.h"
 #include "docs/quotes.h"
 
@@ -31,7 +32,7 @@ void expect_sentences(const std::string& compiler, const std::vector<std::string
 
 TEST(DocMisuse, HostCompilerSaysTheSentence) {
   expect_sentences(
-      std::string(CRIA_CXX) + " -std=c++20 -fsyntax-only -DCRIA_TARGET_CPU=1 -x c++ /dev/null",
+      fmt::format("{} -std=c++20 -fsyntax-only -DCRIA_TARGET_CPU=1 -x c++ /dev/null", CRIA_CXX),
       {"layouts_differ", "uneven_tile", "lazy_update", "const_store", "stride_compared",
        "sum_of_rows", "dot_shapes", "narrow_panel"});
 }
@@ -39,9 +40,9 @@ TEST(DocMisuse, HostCompilerSaysTheSentence) {
 // A GPU computes tiles at once, so lazy_update is no mistake there.
 TEST(DocMisuse, NvccSaysTheSentence) {
   if (std::string(CRIA_NVCC).empty()) GTEST_SKIP() << "this build has no CUDA compiler";
-  expect_sentences(std::string(CRIA_NVCC) +
-                       " -std=c++20 --expt-relaxed-constexpr -arch=sm_80 -ptx -o /dev/null "
-                       "-DCRIA_TARGET_CUDA=1 -x cu /dev/null",
+  expect_sentences(fmt::format("{} -std=c++20 --expt-relaxed-constexpr -arch=sm_80 -ptx "
+                               "-o /dev/null -DCRIA_TARGET_CUDA=1 -x cu /dev/null",
+                               CRIA_NVCC),
                    {"layouts_differ", "uneven_tile", "const_store", "stride_compared",
                     "sum_of_rows", "dot_shapes", "narrow_panel"});
 }

@@ -87,9 +87,10 @@ TEST(AttentionDecode, PartsCoverTheKeysAndNoneIsEmpty) {
   std::vector<float> some(1);
   for (const int length : {1, 63, 64, 65, 128, 129, 1000, 2048})
     for (const int most : {1, 2, 3, 7, 40}) {
-      AttentionDecodeArgs<float> a{.q = batch_of<const float>(some.data(), 1, 4, 64),
-                                   .parts = batch_of(some.data(), 1, most * 4, 64),
-                                   .length = length};
+      AttentionDecodeArgs<float> a{};
+      a.q = batch_of<const float>(some.data(), 1, 4, 64);
+      a.parts = batch_of(some.data(), 1, most * 4, 64);
+      a.length = length;
       EXPECT_LE(a.part_count(), most);
       EXPECT_LT((a.part_count() - 1) * a.keys_per_part(), length);
       EXPECT_GE(a.part_count() * a.keys_per_part(), length);

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/format.h"
+
 namespace {
 
 // What the compiler says about a kernel body; empty if it compiles.
@@ -37,8 +39,8 @@ struct Kernel {
 };
 template void Kernel::run<Program<Kernel>>(Program<Kernel>&, const Kernel::Args&, Kernel::Shared&);
 )";
-  const std::string command = std::string(CRIA_CXX_COMPILER) + " -std=c++20 -fsyntax-only -I" +
-                              CRIA_SOURCE_DIR + "/src " + file.string() + " 2>&1";
+  const std::string command = fmt::format("{} -std=c++20 -fsyntax-only -I{}/src {} 2>&1",
+                                          CRIA_CXX_COMPILER, CRIA_SOURCE_DIR, file.string());
   std::string text;
   if (FILE* pipe = popen(command.c_str(), "r")) {
     std::array<char, 4096> part;
