@@ -102,6 +102,7 @@ void FlashPlan<T>::activate(int layer, bool keep) {
 
 template <class T>
 void FlashPlan<T>::block_backward(int layer) {
+  pending_.clear();
   ffn_backward(layer);
   attention_backward(layer);
   const auto& g = this->setup_.gradients.layers[layer];
@@ -201,7 +202,6 @@ void FlashPlan<T>::finish_weight_gradients() {
   kernels::GemmGroupArgs<T> args{};
   std::copy(pending_.begin(), pending_.end(), args.parts);
   launch(this->stream_, args);
-  pending_.clear();
 }
 
 template class FlashPlan<float>;
