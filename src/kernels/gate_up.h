@@ -46,15 +46,15 @@ struct GateUp {
   using Element = T;
   using Config = C;
   using Args = GateUpArgs<T>;
+  static constexpr bool tall = C::m > 128;  // has no registers to keep anything, and less staging
   struct Shared {
     SharedTile<T, C::m, C::k, C::stages> x;
     SharedTile<T, C::n, C::k, 2 * C::stages> weights;  // of each stage: gate, then up
-    GemmStaging<T, C, C::m <= 128 ? 2 : 1> out;
+    GemmStaging<T, C, tall ? 1 : 2> out;
   };
-  static constexpr bool may_keep = C::m <= 128;  // taller tiles have no registers for it
   static constexpr Traits traits = C::traits;
   static bool fits(const Args& a) {
-    return (sizeof(T) == 2 || C::traits.dot == a.precision) && (may_keep || !a.by_gate.data);
+    return (sizeof(T) == 2 || C::traits.dot == a.precision) && (!tall || !a.by_gate.data);
   }
   static Grid grid(const Args& a) { return {tile_count<C>(a.y)}; }
 
@@ -79,7 +79,7 @@ struct GateUp {
             p.dot_wait(sum);
             const auto both = p.cast(type<T>, sum);
             auto gate = p.columns(both, shape<C::n>, 0), up = p.columns(both, shape<C::n>, C::n);
-            if (!may_keep || !a.by_gate.data) {
+            if (tall || !a.by_gate.data) {
               auto y = map([](float g, float u) { return SiluUp{}(g, u, sigmoid(g)); }, gate, up);
               p.store_tile(a.y, 0, r0, c0, y, s.out);
               return;

@@ -40,7 +40,13 @@ const KernelConfig& choose_config(const Stream& stream, const KernelCall& call,
   if (const std::string* tuned = tuned_config(stream.device(), kernel, shape_class(call.dims)))
     for (const KernelConfig& c : kernel.configs)
       if (c.name == *tuned && c.fits(call.args, capability)) return c;
-  return first_fitting(kernel, call, capability, core_count(stream.device()));
+  return untuned_config(stream, call, kernels);
+}
+
+const KernelConfig& untuned_config(const Stream& stream, const KernelCall& call,
+                                   const KernelRegistry& kernels) {
+  return first_fitting(kernels.get(call.kernel, call.dtype, target_of(stream.device())), call,
+                       compute_capability(stream.device()), core_count(stream.device()));
 }
 
 void launch(Stream& stream, const KernelCall& call, std::string_view config,

@@ -31,6 +31,9 @@ KernelCall call_of(const Args& args) {
 const KernelConfig& choose_config(const Stream& stream, const KernelCall& call,
                                   std::string_view config = {},
                                   const KernelRegistry& kernels = kernel_registry());
+// The one it would use if nothing were named or tuned.
+const KernelConfig& untuned_config(const Stream& stream, const KernelCall& call,
+                                   const KernelRegistry& kernels = kernel_registry());
 
 void launch(Stream& stream, const KernelCall& call, std::string_view config = {},
             const KernelRegistry& kernels = kernel_registry());

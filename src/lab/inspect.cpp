@@ -16,7 +16,10 @@ constexpr size_t kLoggedRecords = 1 << 16;  // enough to see every line of a pro
 std::vector<std::string> configs_of(const Kernel& kernel, const KernelCall& call,
                                     const std::string& wanted) {
   if (!wanted.empty() && wanted != "all") {
-    for (const KernelConfig* config : kernel.fitting(call.args, 0))
+    const auto fitting = kernel.fitting(call.args, 0);
+    for (const KernelConfig* config : fitting)
+      if (config->name == wanted) return {wanted};
+    for (const KernelConfig* config : fitting)
       if (config->name.starts_with(wanted)) return {config->name};
     return {kernel.config(wanted).name};
   }

@@ -31,14 +31,15 @@ std::vector<TuneResult> tune(const ProblemSpec& spec, const ProblemRequest& requ
   for (const Variant& variant : problem->variants()) {
     const KernelCall& call = variant.calls.at(0);
     const BenchRow* best = fastest_of(measured, variant.name);
-    // The first row of the variant is the first configuration that fits: the untuned choice.
-    const auto first = std::find_if(measured.rows.begin(), measured.rows.end(),
-                                    [&](const BenchRow& row) { return row.name == variant.name; });
+    const std::string& untuned = untuned_config(problem->stream(), call).name;
+    const auto start = std::find_if(
+        measured.rows.begin(), measured.rows.end(),
+        [&](const BenchRow& row) { return row.name == variant.name && row.config == untuned; });
     results.push_back({.kernel = call.kernel,
-                       .default_config = first->config,
+                       .default_config = untuned,
                        .winner = {device_key(request.device), call.kernel, call.dtype,
                                   shape_class(call.dims), best->config, best->timing.median_us()},
-                       .gain = speed_ratio(best->timing, first->timing).median,
+                       .gain = speed_ratio(best->timing, start->timing).median,
                        .measured = measured});
   }
   return results;

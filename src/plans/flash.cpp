@@ -1,6 +1,5 @@
 #include "plans/flash.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "kernels/attention.h"
@@ -102,14 +101,14 @@ void FlashPlan<T>::activate(int layer, bool keep) {
 
 template <class T>
 void FlashPlan<T>::block_backward(int layer) {
-  pending_.clear();
+  group_ = {}, grouped_ = 0;
   ffn_backward(layer);
   attention_backward(layer);
   const auto& g = this->setup_.gradients.layers[layer];
   const Block& b = blocks_[layer];
   weight_gradient(this->d_, b.act, g.down);
   weight_gradient(b.gate_up, m(layer), g.gate_up);
-  finish_weight_gradients();
+  if (grouped_ > 0) launch(this->stream_, group_);
   std::swap(this->d_, this->dn_);  // attention's part has left the gradient of x in dn_
 }
 
@@ -190,18 +189,12 @@ void FlashPlan<T>::attention_backward(int layer) {
 template <class T>
 void FlashPlan<T>::weight_gradient(Tensor<const T> dy, Tensor<const T> x, Tensor<T> dw) {
   const int64_t largest = this->setup_.gradients.layers[0].gate_up.size() * this->rows();
-  if (own_product(largest))
-    pending_.push_back({dy, x, dw});
-  else
+  if (own_product(largest)) {
+    require(grouped_ < kernels::kGemmParts, "a block has more weights than a launch takes");
+    group_.parts[grouped_++] = {dy, x, dw};
+  } else {
     this->linear_dw(x, dy, dw);
-}
-
-template <class T>
-void FlashPlan<T>::finish_weight_gradients() {
-  if (pending_.empty()) return;
-  kernels::GemmGroupArgs<T> args{};
-  std::copy(pending_.begin(), pending_.end(), args.parts);
-  launch(this->stream_, args);
+  }
 }
 
 template class FlashPlan<float>;

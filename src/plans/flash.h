@@ -20,10 +20,9 @@ class FlashPlan final : public Plan<T> {
   void block_backward(int layer) override;
   void attention_backward(int layer);
   void ffn_backward(int layer);
-  // dw = dyᵀ x: by the library at once, while dy or x is in a cache; where products are own, with
-  // the block's others in one launch when the block ends.
+  // dw = dyᵀ x: at once, while dy or x is in a cache; in a small model, with the block's others in
+  // one launch when the block ends.
   void weight_gradient(Tensor<const T> dy, Tensor<const T> x, Tensor<T> dw);
-  void finish_weight_gradients();
   // Whether cria's own tensor-core kernels are used, for what a product and its neighbours can do
   // at once.
   bool fuses() const { return sizeof(T) == 2 && this->stream_.device().backend == Backend::cuda; }
@@ -67,7 +66,8 @@ class FlashPlan final : public Plan<T> {
   Tensor<T> wide_d_o_;   // [R, HK], the gradient of o if it is wider than dn_, where it is else
   Tensor<T> d_h_;        // [R, D], the gradient of h
   Tensor<float> delta_;  // [B H, T]
-  std::vector<typename kernels::GemmGroupArgs<T>::Part> pending_;  // weight gradients of the block
+  kernels::GemmGroupArgs<T> group_{};  // weight gradients of the block, `grouped_` so far
+  int grouped_ = 0;
 };
 
 }  // namespace cria

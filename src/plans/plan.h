@@ -131,7 +131,8 @@ class Plan {
   // Whether a product of `terms` multiply-adds is cria's own (kernels/gemm.h) or the library's.
   virtual bool own_product(int64_t) const { return false; }
 
-  // Whether n(i) stays until the backward pass; else only the last has memory of its own.
+  // Whether n(i) stays until the backward pass; else a plan overrides n, and only the last has
+  // memory here.
   virtual bool keeps_norms() const { return true; }
 
   const ModelConfig& config() const { return setup_.config; }

@@ -179,6 +179,7 @@ void ThreadPool::wait_for_team() {
 }
 
 void ThreadPool::pause() const {
+  if (!current_region()) fail("ThreadPool::pause() works inside run() or parallel() only");
   if (failed_.load(std::memory_order_acquire)) throw Abandoned{};
   std::this_thread::yield();
 }

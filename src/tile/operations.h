@@ -1,4 +1,5 @@
-// Every elementwise operation of tiles, by name: each target defines them all, in its own way.
+// The elementwise operations of tiles that differ in nothing but their names: each target defines
+// them all, in its own way.
 #pragma once
 
 // clang-format off

@@ -101,19 +101,23 @@ void rmsnorm_dx(int cols, double r, X x, G g, std::vector<double>& dx, double& m
   }
 }
 
-// What else reaches x: nothing, a gradient of its own, or one that dx already holds.
-enum class Residual { kNone, kAdded, kInPlace };
+// What else reaches x: nothing, a gradient of its own, or one that dx already holds. kOverDy: one
+// of its own, and dx takes the place of dy.
+enum class Residual { kNone, kAdded, kInPlace, kOverDy };
 
 template <Residual Path, class Case>
 void check_backward(Case& t, int rows, int cols, int shares) {
   using T = ElementOf<Case>;
-  auto &x = t.input("x", {rows, cols}), &w = t.input("w", {cols}),
-       &dy = t.input("dy", {rows, cols});
+  constexpr bool over_dy = Path == Residual::kOverDy;
+  auto &x = t.input("x", {rows, cols}), &w = t.input("w", {cols});
+  auto& dy = over_dy ? t.inout("dy", {rows, cols}) : t.input("dy", {rows, cols});
   auto& r = t.fp32_input("r", {rows, cols > 0 ? 1 : 0});
-  auto& dx =
-      Path == Residual::kInPlace ? t.inout("dx", {rows, cols}) : t.output("dx", {rows, cols});
-  Operand<T>* add = Path == Residual::kAdded ? &t.input("add", {rows, cols}) : nullptr;
-  const bool again = Path == Residual::kAdded && !std::is_same_v<T, f16>;
+  auto& dx = over_dy                      ? dy
+             : Path == Residual::kInPlace ? t.inout("dx", {rows, cols})
+                                          : t.output("dx", {rows, cols});
+  const bool adds = Path == Residual::kAdded || over_dy;
+  Operand<T>* add = adds ? &t.input("add", {rows, cols}) : nullptr;
+  const bool again = adds && !std::is_same_v<T, f16>;
   Operand<T>* y = again ? &t.output("y", {rows, cols}) : nullptr;
   auto& partials = t.fp32_scratch("partials", {shares, cols});
   auto& dw = t.output("dw", {cols});
@@ -164,6 +168,18 @@ const bool backward_in_place = kernel_test<3>(
     "RmsNormBackwardInPlace", kResidualSizes, [](auto& t, int rows, int cols, int shares) {
       check_backward<Residual::kInPlace>(t, rows, cols, shares);
     });
+
+const bool over_dy = kernel_test<3>("RmsNormBackwardOverDy",
+                                    {.small = {{17, 64, 3},
+                                               {33, 256, 2},
+                                               {5, 512, 2},
+                                               {5, 1024, 3},
+                                               {4, 2049, 2},
+                                               {4, 4096, 2},
+                                               {3, 8193, 2}}},
+                                    [](auto& t, int rows, int cols, int shares) {
+                                      check_backward<Residual::kOverDy>(t, rows, cols, shares);
+                                    });
 
 TEST(RmsNormBackward, ReferenceIsTheDerivative) {
   const std::vector<double> x = {0.5, -1, 2, 0.1}, w = {1, 2, -0.5, 3}, dy = {0.3, -2, 1, 0.7};

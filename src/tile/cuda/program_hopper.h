@@ -4,7 +4,8 @@
 // only the members a producer may use (program_producer.h). This is the consumers'.
 //
 // Contract: all pipelines of a kernel have the same number of stages; fetches outside a pipeline
-// (its prologue) need groups == 1, one prologue for each pipeline.
+// (its prologue) need groups == 1, one prologue for each pipeline; groups that take turns run all
+// steps of a pipeline at once.
 #pragma once
 
 #include "tile/cuda/hopper_roles.h"
