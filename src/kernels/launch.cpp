@@ -17,16 +17,19 @@ const KernelConfig& named_config(const Kernel& kernel, const KernelCall& call,
   return named;
 }
 
+const KernelConfig* first_suiting(const Kernel& kernel, const KernelCall& call, int capability,
+                                  int cores) {
+  for (const KernelConfig& c : kernel.configs)
+    if (c.fits(call.args, capability) && c.suits(call.args, cores)) return &c;
+  return nullptr;
+}
+
 // The first that fits and suits, else the first that fits.
 const KernelConfig& first_fitting(const Kernel& kernel, const KernelCall& call, int capability,
                                   int cores) {
-  const KernelConfig* fitting = nullptr;
-  for (const KernelConfig& c : kernel.configs) {
-    if (!c.fits(call.args, capability)) continue;
-    if (c.suits(call.args, cores)) return c;
-    if (!fitting) fitting = &c;
-  }
-  if (fitting) return *fitting;
+  if (const KernelConfig* suiting = first_suiting(kernel, call, capability, cores)) return *suiting;
+  for (const KernelConfig& c : kernel.configs)
+    if (c.fits(call.args, capability)) return c;
   fail(kernel.name + " has no configuration for " + to_string(call.dims));
 }
 
@@ -47,6 +50,11 @@ const KernelConfig& untuned_config(const Stream& stream, const KernelCall& call,
                                    const KernelRegistry& kernels) {
   return first_fitting(kernels.get(call.kernel, call.dtype, target_of(stream.device())), call,
                        compute_capability(stream.device()), core_count(stream.device()));
+}
+
+bool suits(Device device, const KernelCall& call, const KernelRegistry& kernels) {
+  return first_suiting(kernels.get(call.kernel, call.dtype, target_of(device)), call,
+                       compute_capability(device), core_count(device));
 }
 
 void launch(Stream& stream, const KernelCall& call, std::string_view config,

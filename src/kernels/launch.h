@@ -35,6 +35,10 @@ const KernelConfig& choose_config(const Stream& stream, const KernelCall& call,
 const KernelConfig& untuned_config(const Stream& stream, const KernelCall& call,
                                    const KernelRegistry& kernels = kernel_registry());
 
+// Whether one fits and suits: for work that can be done in another way, too.
+bool suits(Device device, const KernelCall& call,
+           const KernelRegistry& kernels = kernel_registry());
+
 void launch(Stream& stream, const KernelCall& call, std::string_view config = {},
             const KernelRegistry& kernels = kernel_registry());
 

@@ -97,12 +97,12 @@ constexpr Triangle operator>=(AxisRange<M, 0, U> i, AxisRange<N, 1> j) {
 // row(j) >= column(i): the other triangle, for tiles whose rows are keys and whose columns are
 // queries.
 struct UpperTriangle {
-  int shift;
-  constexpr bool operator()(int r, int c) const { return c + shift >= r; }
+  int shift, slope;
+  constexpr bool operator()(int r, int c) const { return c * slope + shift >= r; }
 };
-template <int M, int N>
-constexpr UpperTriangle operator>=(AxisRange<N, 1> j, AxisRange<M, 0> i) {
-  return {int(j.start - i.start)};
+template <int M, int N, bool U>
+constexpr UpperTriangle operator>=(AxisRange<N, 1, U> j, AxisRange<M, 0> i) {
+  return {int(j.start - i.start), int(j.stride)};
 }
 
 // Two tables of which a tile's rows meet one row each: row r meets row (first + r) % period.

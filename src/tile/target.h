@@ -24,6 +24,8 @@ namespace cria::tile {
 inline namespace host {
 template <class T, int Rows, int Cols, int Count = 1>
 struct SharedTile;
+template <int Rows, int Cols, int Count>
+struct SavedAccumulators;
 // What bodies call on plain numbers; bodies are parsed here, though never compiled.
 #define CRIA_TILE_FUNCTION(name) float name(float);
 CRIA_TILE_FUNCTIONS(CRIA_TILE_FUNCTION)

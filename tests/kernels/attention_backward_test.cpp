@@ -1,10 +1,9 @@
-#include "kernels/attention_backward.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <vector>
 
+#include "kernels/attention_backward_qkv.h"
 #include "kernels/harness.h"
 
 namespace cria::test {
@@ -16,7 +15,8 @@ struct Problem {
   int heads, kv_heads, queries, keys, head_dim;
   bool causal;
   DotPrecision precision = DotPrecision::kFp32;
-  bool turns = false;  // dq and dk are gradients of what rope has turned, and turned back
+  bool turns = false;     // dq and dk are gradients of what rope has turned, and turned back
+  bool one_pass = false;  // attention_backward_qkv, else the other two
 
   double scale() const { return 1 / std::sqrt(double(head_dim)); }
   int group() const { return heads / kv_heads; }
@@ -211,6 +211,14 @@ void run_backward(Case& t, const Problem& p, const Inputs& in, const Views& view
     g.dq_norm *= 2, g.dk_norm *= 2;  // each element comes from two
   }
   expect(g);
+  if (p.one_pass) {
+    AttentionBackwardQkvArgs<T> args{inputs, o, views.dq, views.dk, views.dv, delta, {}, {}};
+    const int again = args.seen_again();
+    args.dk_so_far = t.fp32_scratch("dk_so_far", {p.kv_heads, again, p.head_dim});
+    args.dv_so_far = t.fp32_scratch("dv_so_far", {p.kv_heads, again, p.head_dim});
+    t.run(args);
+    return;
+  }
   t.run(AttentionBackwardQArgs<T>{inputs, o, views.dq, delta},
         AttentionBackwardKvArgs<T>{inputs, delta, views.dk, views.dv});
 }
@@ -294,6 +302,61 @@ const bool many = kernel_test<1>("AttentionBackwardManyHeads", {.small = {{140}}
                                  },
                                  {DType::bf16});
 
+// Heads that share keys, queries, keys, causal: several chunks of queries where these are long.
+const bool one_pass = kernel_test<4>(
+    "AttentionBackwardOnePass",
+    {.small = {{1, 1, 1, true},
+               {2, 0, 0, true},
+               {2, 63, 63, true},
+               {1, 5, 70, true},
+               {3, 132, 132, true},
+               {1, 70, 5, false},
+               {4, 20, 150, false}},
+     .large = {{2, 300, 300, true},
+               {4, 300, 400, true},
+               {1, 520, 520, true},
+               {3, 132, 132, true},
+               {2, 260, 140, false}}},
+    [](auto& t, int group, int queries, int keys, bool causal) {
+      check_backward(t, {.heads = 2 * group,
+                         .kv_heads = 2,
+                         .queries = queries,
+                         .keys = keys,
+                         .head_dim = 64,
+                         .causal = causal,
+                         .turns = queries <= keys,
+                         .one_pass = true});
+    },
+    kTrainingTypes);
+
+// More heads than programs at a time; narrow ones.
+const bool one_pass_many =
+    kernel_test<1>("AttentionBackwardOnePassManyHeads", {.small = {{134}}, .large = {{300}}},
+                   [](auto& t, int heads) {
+                     check_backward(t, {.heads = heads,
+                                        .kv_heads = heads,
+                                        .queries = 65,
+                                        .keys = 65,
+                                        .head_dim = 8,
+                                        .causal = true,
+                                        .one_pass = true});
+                   },
+                   {DType::bf16});
+
+const bool one_pass_tf32 =
+    kernel_test<2>("AttentionBackwardOnePassTf32", {.small = {{65, 65}, {40, 130}}},
+                   [](auto& t, int queries, int keys) {
+                     check_backward(t, {.heads = 2,
+                                        .kv_heads = 1,
+                                        .queries = queries,
+                                        .keys = keys,
+                                        .head_dim = 64,
+                                        .causal = true,
+                                        .precision = DotPrecision::kTf32,
+                                        .one_pass = true});
+                   },
+                   {DType::f32});
+
 // Heads that fill no config's width are refused rather than turned wrongly.
 TEST(AttentionBackwardTurned, FitsOnlyWholeHeads) {
   float table[1] = {};
@@ -311,10 +374,18 @@ TEST(AttentionBackwardTurned, FitsOnlyWholeHeads) {
 }
 
 // Scores so far below zero that a key past the end, with score zero, would weigh infinitely much.
-const bool low_scores = kernel_test<2>(
-    "AttentionBackwardLowScores", {.small = {{68, 40}, {40, 100}}},
-    [](auto& t, int queries, int keys) {
-      check_backward(t, {1, 1, queries, keys, 64, false}, [&](auto& q, auto& k) {
+const bool low_scores = kernel_test<3>(
+    "AttentionBackwardLowScores",
+    {.small = {{68, 40, false}, {40, 100, false}, {68, 40, true}, {40, 100, true}}},
+    [](auto& t, int queries, int keys, bool one_pass) {
+      const Problem p{.heads = 1,
+                      .kv_heads = 1,
+                      .queries = queries,
+                      .keys = keys,
+                      .head_dim = 64,
+                      .causal = false,
+                      .one_pass = one_pass};
+      check_backward(t, p, [&](auto& q, auto& k) {
         for (int i = 0; i < queries; ++i) q.set(i, 0, 32);
         for (int j = 0; j < keys; ++j) k.set(j, 0, -64);
       });

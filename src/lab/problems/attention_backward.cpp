@@ -1,23 +1,35 @@
-// Flash attention, backward: both of its kernels in turn, or one of them alone.
-#include "kernels/attention_backward.h"
-
+// Flash attention, backward: as a plan runs it, or one of its kernels alone.
 #include <cmath>
 
 #include "base/format.h"
+#include "kernels/attention_backward_qkv.h"
 #include "lab/problems/problems.h"
 
 namespace cria {
 namespace {
 
-enum class Part { both, q, kv };
+// all: as a plan runs it, in one pass where that suits, else dq, then dk and dv.
+enum class Part { all, q, kv, qkv };
+
+const char* name_of(Part part) {
+  switch (part) {
+    case Part::q:
+      return kernels::AttentionBackwardQArgs<float>::kernel;
+    case Part::kv:
+      return kernels::AttentionBackwardKvArgs<float>::kernel;
+    case Part::qkv:
+      return kernels::AttentionBackwardQkvArgs<float>::kernel;
+    case Part::all:
+      break;
+  }
+  return "attention_backward";
+}
 
 class AttentionBackward final : public Problem {
  public:
   AttentionBackward(const ProblemRequest& request, Part part)
       : Problem(request),
-        name_(part == Part::both ? "attention_backward"
-              : part == Part::q  ? kernels::AttentionBackwardQArgs<float>::kernel
-                                 : kernels::AttentionBackwardKvArgs<float>::kernel),
+        part_(part),
         makes_dq_(part != Part::kv),
         makes_dkv_(part != Part::q),
         heads_(request["heads"]),
@@ -39,10 +51,12 @@ class AttentionBackward final : public Problem {
                        &scratch_of(dtype(), heads, length_, head_dim_),
                        &scratch_of(DType::f32, 1, heads, length_),
                        &scratch_of(DType::f32, 1, heads, length_), &result(makes_dq_, heads),
-                       &result(makes_dkv_, kv_heads), &result(makes_dkv_, kv_heads)});
+                       &result(makes_dkv_, kv_heads), &result(makes_dkv_, kv_heads),
+                       &scratch_of(DType::f32, kv_heads, length_, head_dim_),
+                       &scratch_of(DType::f32, kv_heads, length_, head_dim_)});
     with_float(dtype(), [&](auto t) { add_kernels<decltype(t)>(); });
     // As published figures count: the products, five for all, half of each where causal.
-    const double products = part == Part::both ? 5 : part == Part::q ? 3 : 4;
+    const double products = part == Part::q ? 3 : part == Part::kv ? 4 : 5;
     const Set& s = data_[0];
     const double in = 2.0 * double(s.q->bytes() + s.k->bytes()) + double(s.lse->bytes());
     set_cost({.flops = 2 * products * heads * head_dim_ * length_ * length_ * (causal_ ? 0.5 : 1.0),
@@ -55,7 +69,7 @@ class AttentionBackward final : public Problem {
 
  private:
   struct Set {
-    const Operand *q, *k, *v, *dout, *o, *lse, *delta, *dq, *dk, *dv;
+    const Operand *q, *k, *v, *dout, *o, *lse, *delta, *dq, *dk, *dv, *dk_so_far, *dv_so_far;
   };
 
   const Operand& result(bool checked, int heads) {
@@ -82,17 +96,34 @@ class AttentionBackward final : public Problem {
   kernels::AttentionBackwardKvArgs<T> kv_args(const Set& s) const {
     return {inputs<T>(s), s.delta->tensor<float>(), s.dk->tensor<T>(), s.dv->tensor<T>()};
   }
+  template <class T>
+  kernels::AttentionBackwardQkvArgs<T> qkv_args(const Set& s) const {
+    return {inputs<T>(s),
+            s.o->tensor<T>(),
+            s.dq->tensor<T>(),
+            s.dk->tensor<T>(),
+            s.dv->tensor<T>(),
+            s.delta->tensor<float>(),
+            s.dk_so_far->tensor<float>(),
+            s.dv_so_far->tensor<float>()};
+  }
 
   template <class T>
   void add_kernels() {
+    const std::string name = name_of(part_);
+    const auto first = qkv_args<T>(data_[0]);
+    const bool one_pass =
+        part_ == Part::qkv || (part_ == Part::all && suits(device(), call_of(first)));
     for (const Set& s : data_) {
-      if (makes_dq_)
-        add_call(name_, q_args<T>(s));
+      if (one_pass)
+        add_call(name, qkv_args<T>(s));
+      else if (makes_dq_)
+        add_call(name, q_args<T>(s));
       else
-        add_call(name_, kv_args<T>(s));
+        add_call(name, kv_args<T>(s));
     }
-    if (makes_dq_ && makes_dkv_)
-      set_after(name_, [this](Stream& stream, int turn) {
+    if (part_ == Part::all && !one_pass)
+      set_after(name, [this](Stream& stream, int turn) {
         launch(stream, kv_args<T>(data_[turn % data_.size()]));
       });
   }
@@ -191,7 +222,7 @@ class AttentionBackward final : public Problem {
     return total;
   }
 
-  const std::string name_;
+  const Part part_;
   const bool makes_dq_, makes_dkv_;
   const int heads_, kv_heads_, length_, head_dim_;
   const bool causal_, tf32_;
@@ -209,10 +240,10 @@ std::unique_ptr<Problem> make_part(const ProblemRequest& request) {
 std::vector<ProblemSpec> attention_backward_problems() {
   const std::vector<Parameter> sizes = attention_parameters();
   return {{"attention_backward",
-           "flash attention backward: dq, then dk and dv",
+           "flash attention backward, as a plan runs it: in one pass, or dq, then dk and dv",
            sizes,
-           {"attention_backward_q", "attention_backward_kv"},
-           make_part<Part::both>},
+           {"attention_backward_q", "attention_backward_kv", "attention_backward_qkv"},
+           make_part<Part::all>},
           {"attention_backward_q",
            "the part of flash attention backward that makes dq",
            sizes,
@@ -222,7 +253,12 @@ std::vector<ProblemSpec> attention_backward_problems() {
            "the part of flash attention backward that makes dk and dv",
            sizes,
            {"attention_backward_kv"},
-           make_part<Part::kv>}};
+           make_part<Part::kv>},
+          {"attention_backward_qkv",
+           "flash attention backward in one pass",
+           sizes,
+           {"attention_backward_qkv"},
+           make_part<Part::qkv>}};
 }
 
 }  // namespace cria

@@ -39,6 +39,10 @@ struct NoProbe {
   template <class... A>
   CRIA_FN void read(const A&...) const {}
   template <class... A>
+  CRIA_FN void save(const A&...) const {}
+  template <class... A>
+  CRIA_FN void restore(const A&...) const {}
+  template <class... A>
   CRIA_FN void dot(const A&...) const {}
   template <class... A>
   CRIA_FN void store_tile(const A&...) const {}

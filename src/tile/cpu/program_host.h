@@ -3,6 +3,8 @@
 // one that records every access. This part deals with shared tiles, pipelines and products.
 #pragma once
 
+#include <algorithm>
+
 #include "tile/cpu/dot.h"
 #include "tile/cpu/pipeline.h"
 #include "tile/cpu/program_base.h"
@@ -41,13 +43,30 @@ class ProgramHost : public ProgramBase<K, Probe> {
     s.form = Form::kFetched;
   }
   CRIA_FN void fetch_wait() const {}
+  // What was fetched outside a pipeline is needed no more: on a GPU what comes next may take its
+  // place.
+  CRIA_FN void fetch_done() const {}
+  // A tile into a view's columns from c0 on.
   template <class T, int R, int C, Expression X>
-  CRIA_FN void write(View<T, R, C> v, const X& x, Source at = Source::current()) {
+  CRIA_FN void write(View<T, R, C> v, const X& x, int c0 = 0, Source at = Source::current()) {
     using L = typename X::Layout;
-    static_assert(L::rows == R && L::cols == C, "write: tile and view differ in shape");
-    probe_.write(v, L{}, at);
-    evaluate(map([](float e) { return rounded_to<T>(e); }, x), v.data);
+    static_assert(L::rows == R && L::cols <= C, "write: tile and view differ in shape");
+    probe_.write(v, L{}, c0, at);
+    evaluate(map([](float e) { return rounded_to<T>(e); }, x), v.data + c0, C);
     v.stage->form = Form::kWritten;
+  }
+  // An accumulator set aside, and back.
+  template <class L, int R, int C>
+  CRIA_FN void save(Saved<R, C> to, const Tile<float, L>& t, Source at = Source::current()) {
+    static_assert(L::rows == R && L::cols == C, "save: tile and place differ in shape");
+    probe_.save(L{}, at);
+    std::copy_n(t.v, R * C, to.data);
+  }
+  template <class L, int R, int C>
+  CRIA_FN void restore(Tile<float, L>& t, Saved<R, C> from, Source at = Source::current()) {
+    static_assert(L::rows == R && L::cols == C, "restore: tile and place differ in shape");
+    probe_.restore(L{}, at);
+    std::copy_n(from.data, R * C, t.v);
   }
   template <class T, int R, int C>
   CRIA_FN auto read(View<T, R, C> v, Source at = Source::current()) {

@@ -31,11 +31,11 @@ struct View {
   static constexpr int rows = Rows, cols = Cols;
   Stage<T>* stage;
   float* data;
-  // The same memory as a tile of another shape, to be filled anew.
+  // The same memory as tiles of another shape, to be filled anew: the i-th of them.
   template <int R, int C>
-  CRIA_FN View<T, R, C> as(Shape<R, C>) const {
+  CRIA_FN View<T, R, C> as(Shape<R, C>, int i = 0) const {
     static_assert(R * C <= Rows * Cols, "as: the other shape must fit into the tile's memory");
-    return {stage, data};
+    return {stage, data + i * R * C};
   }
 };
 
@@ -72,6 +72,21 @@ struct SharedTile {
     static_assert(Cols * sizeof(T) == 128, "stacked: tiles one 128-byte panel wide");
     return {(*this)[i], (*this)[i + 1]};
   }
+};
+
+// Accumulators set aside, `Count` of Rows x Cols.
+template <int Rows, int Cols>
+struct Saved {
+  float* data;
+  template <class T>
+  CRIA_FN Saved as(Type<T>) const {
+    return *this;
+  }
+};
+template <int Rows, int Cols, int Count>
+struct SavedAccumulators {
+  alignas(64) mutable float data[Count][Rows * Cols];
+  CRIA_FN Saved<Rows, Cols> operator[](int i) const { return {data[i]}; }
 };
 
 // One operand of a product: element (i, k) at data[i * stride + k * step], for `outer` x `inner` of

@@ -92,13 +92,13 @@ struct Operand {
   CRIA_FN Extent extent() const { return {}; }
 };
 
-// Writes all elements of an expression, row-major without gaps.
+// Writes all elements of an expression, row-major, rows `stride` apart.
 template <class X, class E>
-CRIA_FN void evaluate(const X& x, E* out) {
+CRIA_FN void evaluate(const X& x, E* out, int stride = X::Layout::cols) {
   using L = typename X::Layout;
   const Extent extent = x.extent();
   for (int r = 0; r < L::rows; ++r) {
-    E* row = out + r * L::cols;
+    E* row = out + r * stride;
     each_run(extent, r, L::cols, [&](auto region, int begin, int end) {
 #pragma GCC ivdep
       for (int c = begin; c < end; ++c)

@@ -50,11 +50,16 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
     ptx::copy_async_commit();
     wait_stages<0>();
   }
-  template <class T, int R, int C, class L>
-  CRIA_FN void write(View<T, R, C> v, const Tile<float, L>& t) {
-    static_assert(L::rows == R && L::cols == C, "write: tile and view differ in shape");
+  // What was fetched outside a pipeline is needed no more.
+  CRIA_FN void fetch_done() {}
+  // A tile into a view's columns from c0 on.
+  template <class T, int R, int C, class X>
+  CRIA_FN void write(View<T, R, C> v, const X& x, int c0 = 0) {
+    using L = typename X::Layout;
+    static_assert(L::rows == R && L::cols <= C, "write: tile and view differ in shape");
 #pragma unroll
-    for (int i = 0; i < L::regs; ++i) write_element(v, L::row(tid(), i), L::col(tid(), i), t.v[i]);
+    for (int i = 0; i < L::regs; ++i)
+      write_element(v, L::row(tid(), i), c0 + L::col(tid(), i), element<L>(x, i));
   }
   template <class T, int R, int C>
   CRIA_FN auto read(View<T, R, C> v) {

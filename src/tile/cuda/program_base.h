@@ -7,6 +7,7 @@
 #include "base/tensor.h"
 #include "tile/cuda/memory.h"
 #include "tile/cuda/reduce.h"
+#include "tile/cuda/shared.h"
 #include "tile/kernel.h"
 #include "tile/offsets.h"
 
@@ -228,6 +229,22 @@ struct ProgramBase : ProgramId {
   template <class E, class L>
   CRIA_FN const Tile<E, L>& keep(const Tile<E, L>& t) {
     return t;
+  }
+
+  // An accumulator set aside in shared memory. Threads keep to their own part: no sync is needed.
+  template <class L, int R, int C>
+  CRIA_FN void save(Saved<R, C> to, const Tile<float, L>& t) const {
+    static_assert(L::rows == R && L::cols == C, "save: tile and place differ in shape");
+#pragma unroll
+    for (int i = 0; i < L::regs; i += 4)
+      ptx::store_shared_128(to.address + (i * threads + tid() * 4) * 4, t.v + i);
+  }
+  template <class L, int R, int C>
+  CRIA_FN void restore(Tile<float, L>& t, Saved<R, C> from) const {
+    static_assert(L::rows == R && L::cols == C, "restore: tile and place differ in shape");
+#pragma unroll
+    for (int i = 0; i < L::regs; i += 4)
+      ptx::load_shared_128(t.v + i, from.address + (i * threads + tid() * 4) * 4);
   }
 
   // ---- reductions

@@ -61,6 +61,20 @@ class ConsumerProgram : public ProgramBase<K, true> {
     ptx::mbarrier_wait(bar_.prologue_full(prologue_.stage), prologue_.phase);
   }
 
+  // What was fetched outside a pipeline is needed no more: what comes next may take its place.
+  CRIA_FN void fetch_done() {
+    if (!prologue_held_) return;
+    prologue_held_ = false;
+    next_prologue();
+  }
+  // Until what any thread has written to a shared tile can be multiplied, and what was stored
+  // through one can be overwritten.
+  CRIA_FN void sync() {
+    ptx::fence_async_proxy();
+    if (tid() % 128 == 0) ptx::tma_store_wait_read<0>();
+    Base::sync();
+  }
+
   template <int S>
   struct Steps {
     ConsumerProgram& p;
@@ -114,10 +128,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
     if constexpr (groups > 1) ptx::bar_sync(kGroupTurn + group_, 2 * threads);
     Steps<S> steps{*this, n};
     consume(*this, steps);
-    if (K::traits.prologues == 1 && prologue_held_) {
-      prologue_held_ = false;
-      next_prologue();
-    }
+    if (K::traits.prologues == 1) fetch_done();
   }
 
   // ---- dot: asynchronous until dot_wait
@@ -174,6 +185,16 @@ class ConsumerProgram : public ProgramBase<K, true> {
   CRIA_FN void read(Operand<T, L>& to, View<T, R, C> v) {
     read_block(tid(), to, v);
   }
+  // A tile into a view's columns from c0 on, in whole panels.
+  template <class T, int R, int C, class X>
+  CRIA_FN void write(View<T, R, C> v, const X& tile, int c0 = 0) {
+    using L = typename X::Layout;
+    static_assert(L::rows == R && L::cols <= C && L::cols % v.panel_cols == 0,
+                  "write: tile and view differ in shape");
+#pragma unroll
+    for (int panel = 0; panel < L::cols / v.panel_cols; ++panel)
+      write_panel<T>(v.address + (c0 / v.panel_cols + panel) * v.panel_bytes, tile, panel);
+  }
   CRIA_FN void finish() { ptx::tma_store_wait_read<0>(); }
 
  private:
@@ -187,7 +208,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
     constexpr int panels = L::cols / 64, panel_bytes = R * 128;
     constexpr int map_64_rows = 1 * kMapBytes;
     constexpr bool in_turn = Buffers > 1 && Buffers != panels;
-    const int lane = tid() % 32, warp = tid() / 32, wg = own_warpgroup();
+    const int wg = own_warpgroup();
     const int barrier = 1 + group_ * warpgroups + wg;
     const uint32_t mine = staging + group_ * Buffers * panel_bytes;
 #pragma unroll
@@ -199,17 +220,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
           if (tid() % 128 == 0) ptx::tma_store_wait_read<Buffers - 1>();
         if (Buffers > 0 || panel == 0) ptx::bar_sync(barrier, 128);
       }
-#pragma unroll
-      for (int s = 0; s < L::strips; ++s) {
-        const int row = (s * warps + warp) * 16 + lane % 16;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int word = (s * L::groups + panel * 8 + i * 2) * 2;
-          ptx::stmatrix(base + row * 128 + (((i * 2 + lane / 16) ^ (row & 7)) << 4),
-                        packed_word<T>(tile, word), packed_word<T>(tile, word + 1),
-                        packed_word<T>(tile, word + 2), packed_word<T>(tile, word + 3));
-        }
-      }
+      write_panel<T>(base, tile, panel);
       ptx::fence_async_proxy();
       if constexpr (in_turn)  // the barrier then tells all that the next buffer is free, too
         if (tid() % 128 == 0) ptx::tma_store_wait_read<Buffers - 2>();
@@ -223,6 +234,23 @@ class ConsumerProgram : public ProgramBase<K, true> {
                          base + row * 128);
         }
         ptx::tma_store_commit();
+      }
+    }
+  }
+  // 64 columns of a tile, rounded, to a panel of a shared tile.
+  template <class T, class X>
+  CRIA_FN void write_panel(uint32_t base, const X& tile, int panel) const {
+    using L = typename X::Layout;
+    const int lane = tid() % 32, warp = tid() / 32;
+#pragma unroll
+    for (int s = 0; s < L::strips; ++s) {
+      const int row = (s * warps + warp) * 16 + lane % 16;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int word = (s * L::groups + panel * 8 + i * 2) * 2;
+        ptx::stmatrix(base + row * 128 + (((i * 2 + lane / 16) ^ (row & 7)) << 4),
+                      packed_word<T>(tile, word), packed_word<T>(tile, word + 1),
+                      packed_word<T>(tile, word + 2), packed_word<T>(tile, word + 3));
       }
     }
   }

@@ -17,11 +17,11 @@ struct View {
   static_assert(Rows % 8 == 0, "a shared tile has a multiple of 8 rows (the swizzle's period)");
   static_assert(Cols % panel_cols == 0, "a shared tile's rows are whole 128-byte panels");
   uint32_t address;
-  // The same memory as a tile of another shape, to be filled anew.
+  // The same memory as tiles of another shape, to be filled anew: the i-th of them.
   template <int R, int C>
-  CRIA_FN View<T, R, C> as(Shape<R, C>) const {
+  CRIA_FN View<T, R, C> as(Shape<R, C>, int i = 0) const {
     static_assert(R * C <= Rows * Cols, "as: the other shape must fit into the tile's memory");
-    return {address};
+    return {address + i * R * C * uint32_t(sizeof(T))};
   }
   // Byte offset of 16-byte chunk `k` of row r.
   static constexpr int chunk_offset(int r, int k) {
@@ -60,6 +60,23 @@ struct SharedTile {
     static_assert(Cols == V::panel_cols, "stacked: tiles one 128-byte panel wide");
     return {(*this)[i].address};
   }
+};
+
+// Accumulators set aside, `Count` of Rows x Cols, each thread's part where only that thread finds
+// it.
+template <int Rows, int Cols>
+struct Saved {
+  uint32_t address;
+  // The same memory as a tile of T, to be filled anew.
+  template <class T>
+  CRIA_FN View<T, Rows, Cols> as(Type<T>) const {
+    return {address};
+  }
+};
+template <int Rows, int Cols, int Count>
+struct SavedAccumulators {
+  alignas(1024) float data[Count][Rows * Cols];
+  CRIA_FN Saved<Rows, Cols> operator[](int i) const { return {ptx::shared_address(data[i])}; }
 };
 
 template <class T, int R, int C>

@@ -151,8 +151,19 @@ class Recorder {
       element_copies<R, C, T>(t, batch, r0, c0, at);
   }
   template <class T, int R, int C, class L>
-  void write(View<T, R, C>, L, Source at) const {
-    each_register<L>(sizeof(T), shared_store(at), Swizzled<T, R>::offset);
+  void write(View<T, R, C>, L, int c0, Source at) const {
+    if constexpr (requires { L::warps; })
+      if (s_->lowering == Lowering::kHopper) return staged_stores<L>(at);
+    each_register<L>(sizeof(T), shared_store(at),
+                     [=](int r, int c) { return Swizzled<T, R>::offset(r, c0 + c); });
+  }
+  template <class L>
+  void save(L, Source at) const {
+    model_saved<L>(shared_store(at));
+  }
+  template <class L>
+  void restore(L, Source at) const {
+    model_saved<L>(shared_load(at));
   }
   template <class T, int R, int C, class L>
   void read(View<T, R, C> v, L, Source at) const {

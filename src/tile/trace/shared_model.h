@@ -34,6 +34,15 @@ void each_register(int bytes, Request request, Offset offset) {
       });
 }
 
+// An accumulator that threads set aside, four registers at a time.
+template <class L, class Request>
+void model_saved(Request request) {
+  for (int i = 0; i < L::regs; i += 4)
+    for (int warp = 0; warp < L::threads / 32; ++warp)
+      request(warp, 16,
+              [&](int lane) -> int64_t { return (i * L::threads + (warp * 32 + lane) * 4) * 4; });
+}
+
 // `values` results of each warp meet in an array [values][warps], read by sets of `set` warps.
 template <class Store, class Load>
 void model_across_warps(int threads, int set, int values, Store store, Load load) {

@@ -27,6 +27,18 @@ __device__ __forceinline__ void stmatrix(uint32_t address, uint32_t a, uint32_t 
                : "memory");
 }
 
+__device__ __forceinline__ void load_shared_128(float* to, uint32_t address) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+               : "r"(address)
+               : "memory");
+}
+__device__ __forceinline__ void store_shared_128(uint32_t address, const float* from) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(from[0]),
+               "f"(from[1]), "f"(from[2]), "f"(from[3])
+               : "memory");
+}
+
 __device__ __forceinline__ void mma(Type<bf16>, float* c, const uint32_t* a, uint32_t b0,
                                     uint32_t b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "

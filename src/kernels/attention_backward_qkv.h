@@ -1,0 +1,238 @@
+// Flash attention, backward, in one pass: dq, dk and dv of a head of keys and of the heads that
+// share it, five products instead of the seven of attention_backward.h, whose formulas these are.
+// A program walks the queries of one block of keys after the other, on transposed tiles. dk and dv
+// grow in registers while a block lasts, dq of all queries in shared memory, so that nothing is
+// added up in an order that could change. Where shared memory holds dq of some queries only, they
+// are taken in chunks, and dk and dv of the keys that a later chunk sees again wait in memory.
+#pragma once
+
+#include "kernels/attention_backward.h"
+
+namespace cria::kernels {
+
+// Rows of dq that a program holds, of all heads that share keys, and what they come in.
+inline constexpr int kHeldQueries = 512, kQueryBlock = 128;
+
+template <class T>
+struct AttentionBackwardQkvArgs : AttentionBackwardInputs<T> {
+  static constexpr const char* kernel = "attention_backward_qkv";
+  Tensor<const T> o;                   // [B * H, T, K], from the forward pass
+  Tensor<T> dq;                        // [B * H, T, K]
+  Tensor<T> dk, dv;                    // [B * G, S, K]
+  Tensor<float> delta;                 // [B * H, T]: scratch
+  Tensor<float> dk_so_far, dv_so_far;  // [B * G, seen_again(), K]: scratch
+
+  template <class V>
+  constexpr void operands(V&& visit) {
+    AttentionBackwardInputs<T>::operands(visit);
+    visit("o", o), visit("dq", dq), visit("dk", dk), visit("dv", dv);
+    visit("lse", this->lse), visit("delta", delta);
+    visit("dk_so_far", dk_so_far), visit("dv_so_far", dv_so_far);
+  }
+  constexpr int group() const { return this->q.batch / this->k.batch; }
+  // Queries of a head that are taken at a time.
+  constexpr int chunk() const { return kHeldQueries / kQueryBlock / group() * kQueryBlock; }
+  // Keys that queries before q0 have seen.
+  constexpr int seen_before(int q0) const {
+    return q0 == 0 ? 0 : this->causal ? q0 + this->past() : this->k.rows;
+  }
+  // Keys that several chunks see.
+  constexpr int seen_again() const { return seen_before((this->q.rows - 1) / chunk() * chunk()); }
+  Cost cost() const {
+    if (dq.size() == 0) return {};
+    const double scratch = double(delta.bytes() + dk_so_far.bytes() + dv_so_far.bytes());
+    return {.flops = this->scores() * (10.0 * dq.cols + 6) + 2.0 * o.size() +
+                     this->turn_flops(dq) + this->turn_flops(dk),
+            .bytes_read = this->bytes_read(dk) + o.bytes() + scratch,
+            .bytes_written = double(dq.bytes() + dk.bytes() + dv.bytes()) + scratch};
+  }
+};
+
+template <class T, class C>
+struct AttentionBackwardQkv {
+  using Element = T;
+  using Config = C;
+  using Args = AttentionBackwardQkvArgs<T>;
+  static constexpr int block = C::traits.threads / 2;  // queries that dq is multiplied for at once
+  static_assert(C::keys == block && block % C::queries == 0 && kQueryBlock % block == 0);
+  struct Shared {
+    SharedTile<T, C::keys, C::head_dim> k, v;
+    SharedTile<T, C::queries, C::head_dim, C::stages> q, dout;
+    SharedTile<T, C::keys, block> dscore;  // transposed; holds dk and dv at the end
+    SavedAccumulators<block, C::head_dim, kHeldQueries / block> dq;
+  };
+  static constexpr Traits traits = [] {
+    Traits t = C::traits;
+    t.prologues = 1;
+    return t;
+  }();
+
+  static bool fits(const Args& a) {
+    return a.template fits<C>() && (a.q.rows > 0 || a.k.rows == 0) &&
+           (!a.causal || a.past() >= 0) && a.chunk() > 0 &&
+           a.dk_so_far.rows >= a.seen_again();
+  }
+  // A program takes long: it must not be the last.
+  static bool suits(const Args& a, int cores) {
+    return a.k.batch >= 0.85 * round_up(a.k.batch, cores);
+  }
+  static Grid grid(const Args& a) { return {a.q.size() > 0 ? a.k.batch : 0}; }
+
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    p.for_tiles(a.k.batch, [&](int kv_head) {
+      for (Chunk now{0}; now.q0 < a.q.rows; now.q0 += a.chunk()) {
+        now.q1 = min_of(now.q0 + a.chunk(), a.q.rows);
+        now.keys = a.causal ? now.q1 + a.past() : a.k.rows;
+        for (int c0 = 0; c0 < now.keys; c0 += C::keys) run_keys(p, a, s, kv_head, now, c0);
+      }
+    });
+  }
+
+ private:
+  struct Chunk {
+    int q0, q1 = 0, keys = 0;  // its queries, and the keys they see
+  };
+  static constexpr int slot_of(const Args& a, int head, int query) {
+    return (head % a.group() * a.chunk() + query % a.chunk()) / block;
+  }
+
+  // One block of keys and all queries of a chunk that see it.
+  template <class P>
+  CRIA_FN static void run_keys(P& p, const Args& a, Shared& s, int kv_head, const Chunk& now,
+                               int c0) {
+    constexpr int M = C::queries, N = C::keys;
+    const int group = a.group();
+    const int first = a.causal ? max_of(now.q0, max_of(c0 - a.past(), 0) / block * block) : now.q0;
+    const int per_head = ceil_div(now.q1 - first, block) * (block / M);
+    const float to_log2 = a.scale * kLog2E;
+
+    p.fetch(s.k[0], a.k, kv_head, c0, 0);
+    p.fetch(s.v[0], a.v, kv_head, c0, 0);
+    p.pipeline(
+        stages<C::stages>, per_head * group,
+        [&](int j, int stage) {
+          const int head = kv_head * group + j / per_head, r0 = first + j % per_head * M;
+          p.fetch(s.q[stage], a.q, head, r0, 0);
+          p.fetch(s.dout[stage], a.dout, head, r0, 0);
+        },
+        [&](auto& p, auto& steps) {
+          if (c0 == 0) write_delta(p, a, kv_head, now);
+          auto dk = p.accumulator(shape<N, C::head_dim>), dv = p.accumulator(shape<N, C::head_dim>);
+          auto dq = p.accumulator(shape<block, C::head_dim>);
+          auto weight = p.accumulator(shape<N, M>), dscore = p.accumulator(shape<N, M>);
+          if (c0 < a.seen_before(now.q0)) {
+            dk = p.load(layout_of(dk), a.dk_so_far, c0, 0, kv_head);
+            dv = p.load(layout_of(dv), a.dv_so_far, c0, 0, kv_head);
+          }
+          int head = kv_head * group, r0 = first, left = per_head * group;
+          auto per_query = [&](const Tensor<const float>& x) {
+            auto query = p.arange(shape<M>) + r0;
+            const int inside = left > 0 ? a.q.rows : 0;
+            return r0 + M <= inside
+                       ? p.keep(p.load(cols_of(weight), x.row(head), query))
+                       : p.keep(p.load(cols_of(weight), x.row(head), query, query < inside));
+          };
+          auto lse = per_query(a.lse);
+          p.fetch_wait();
+          steps([&](int, int stage) {
+            p.dot(weight, s.k[0], trans(s.q[stage]), overwrite);
+            p.dot(dscore, s.v[0], trans(s.dout[stage]), overwrite);
+            p.dot_wait(pending<1>, weight);
+            update(
+                weight, [=](float x, float l) { return exp2(x * to_log2 - l * kLog2E); }, lse);
+            const int last = a.causal ? r0 + a.past() : a.k.rows - 1;  // key that query r0 sees
+            if (last < c0 + N - 1)
+              weight = p.where(row(p.arange(shape<M>)) * a.causal + last >=
+                                   column(p.arange(shape<N>) + c0),
+                               weight, 0.f);
+            auto delta = per_query(a.delta);
+            const int part = r0 % block, slot = slot_of(a, head, r0);
+            --left, r0 += M;
+            if (r0 == first + per_head * M) ++head, r0 = first;
+            lse = per_query(a.lse);  // of the step to come
+            auto rounded = p.cast(type<T>, weight);
+            p.dot(dv, rounded, s.dout[stage]);
+            p.dot_wait(pending<1>, dscore);
+            update(
+                dscore, [](float x, float d, float w) { return w * (x - d); }, delta, rounded);
+            auto rounded_dscore = p.cast(type<T>, dscore);
+            p.dot(dk, rounded_dscore, s.q[stage]);
+            if (part == 0) p.sync();  // the last block's product has read dscore
+            p.write(s.dscore[0], rounded_dscore, part);
+            if (part + M == block) {
+              p.sync();
+              if (c0 == 0)
+                dq = p.accumulator(shape<block, C::head_dim>);
+              else
+                p.restore(dq, s.dq[slot]);
+              p.dot(dq, trans(s.dscore[0]), s.k[0]);
+              p.dot_wait(dq);
+              p.save(s.dq[slot], dq);
+            }
+            p.dot_wait(dv, dk);
+          });
+          p.fetch_done();
+          p.sync();
+          if (now.q1 < a.q.rows) {
+            p.store(a.dk_so_far, dk, c0, 0, kv_head);
+            p.store(a.dv_so_far, dv, c0, 0, kv_head);
+          } else {
+            dk *= a.scale;
+            a.template turn_back<C>(p, dk, c0);
+            p.store_tile(a.dk, kv_head, c0, 0, dk, s.dscore[0].as(shape<N, C::head_dim>, 0));
+            p.store_tile(a.dv, kv_head, c0, 0, dv, s.dscore[0].as(shape<N, C::head_dim>, 1));
+          }
+          if (c0 + N >= now.keys) store_dq(p, a, s, kv_head, now);
+        });
+  }
+
+  template <class P>
+  CRIA_FN static void write_delta(P& p, const Args& a, int kv_head, const Chunk& now) {
+    for (int head = kv_head * a.group(); head < (kv_head + 1) * a.group(); ++head)
+      for (int r0 = now.q0; r0 < now.q1; r0 += block) {
+        auto delta = p.sum(p.load(a.o, shape<block, C::head_dim>, r0, 0, head) *
+                               p.load(a.dout, shape<block, C::head_dim>, r0, 0, head),
+                           axis<1>);
+        p.store(a.delta.row(head), column(p.arange(shape<block>) + r0) + row(p.arange(shape<1>)),
+                delta, Mask{a.q.rows - r0, 1});
+      }
+    p.sync();
+  }
+
+  template <class P>
+  CRIA_FN static void store_dq(P& p, const Args& a, Shared& s, int kv_head, const Chunk& now) {
+    auto dq = p.accumulator(shape<block, C::head_dim>);
+    for (int head = kv_head * a.group(); head < (kv_head + 1) * a.group(); ++head)
+      for (int r0 = now.q0; r0 < now.q1; r0 += block) {
+        const auto place = s.dq[slot_of(a, head, r0)];
+        p.restore(dq, place);
+        p.sync();  // all have taken theirs
+        dq *= a.scale;
+        a.template turn_back<C>(p, dq, a.past() + r0);
+        p.store_tile(a.dq, head, r0, 0, dq, place.as(type<T>));
+      }
+  }
+};
+
+template <class T>
+struct AttentionBackwardQkvSpace {
+  template <Lowering Lower, int Keys>
+  using Config = AttentionBackwardConfig<Lower, 64, Keys, 64, 2, 2 * Keys, 1, false,
+                                         DotPrecision::kFp32, true>;
+  using type = KernelSpace<AttentionBackwardQkv, T, Config<Lowering::kHopper, 128>,
+                           Config<Lowering::kAmpere, 64>>;
+};
+template <>
+struct AttentionBackwardQkvSpace<float> {
+  template <DotPrecision Dot>
+  using Ampere =
+      AttentionBackwardConfig<Lowering::kAmpere, 32, 64, 64, 2, 128, 1, false, Dot, true>;
+  using type = KernelSpace<AttentionBackwardQkv, float, Ampere<DotPrecision::kFp32>,
+                           Ampere<DotPrecision::kTf32>>;
+};
+
+template <class T>
+using AttentionBackwardQkvKernels = KernelList<typename AttentionBackwardQkvSpace<T>::type>;
+
+}  // namespace cria::kernels
