@@ -16,18 +16,18 @@ inline constexpr int kHeldQueries = 512, kQueryBlock = 128;
 template <class T>
 struct AttentionBackwardQkvArgs : AttentionBackwardInputs<T> {
   static constexpr const char* kernel = "attention_backward_qkv";
-  Tensor<const T> o;                   // [B * H, T, K], from the forward pass
-  Tensor<T> dq;                        // [B * H, T, K]
-  Tensor<T> dk, dv;                    // [B * G, S, K]
-  Tensor<float> delta;                 // [B * H, T]: scratch
-  Tensor<float> dk_so_far, dv_so_far;  // [B * G, seen_again(), K]: scratch
+  Tensor<const T> o;     // [B * H, T, K], from the forward pass
+  Tensor<T> dq;          // [B * H, T, K]
+  Tensor<T> dk, dv;      // [B * G, S, K]
+  Tensor<float> delta;   // [B * H, T]: scratch
+  Tensor<float> so_far;  // [2 * B * G, seen_again(), K]: scratch, all dk, then all dv
 
   template <class V>
   constexpr void operands(V&& visit) {
     AttentionBackwardInputs<T>::operands(visit);
     visit("o", o), visit("dq", dq), visit("dk", dk), visit("dv", dv);
     visit("lse", this->lse), visit("delta", delta);
-    visit("dk_so_far", dk_so_far), visit("dv_so_far", dv_so_far);
+    visit("so_far", so_far);
   }
   constexpr int group() const { return this->q.batch / this->k.batch; }
   // Queries of a head that are taken at a time.
@@ -40,9 +40,9 @@ struct AttentionBackwardQkvArgs : AttentionBackwardInputs<T> {
   constexpr int seen_again() const { return seen_before((this->q.rows - 1) / chunk() * chunk()); }
   Cost cost() const {
     if (dq.size() == 0) return {};
-    const double scratch = double(delta.bytes() + dk_so_far.bytes() + dv_so_far.bytes());
-    return {.flops = this->scores() * (10.0 * dq.cols + 6) + 2.0 * o.size() +
-                     this->turn_flops(dq) + this->turn_flops(dk),
+    const double scratch = double(delta.bytes() + so_far.bytes());
+    return {.flops = this->scores() * (10.0 * dq.cols + 6) + 2.0 * o.size() + this->turn_flops(dq) +
+                     this->turn_flops(dk),
             .bytes_read = this->bytes_read(dk) + o.bytes() + scratch,
             .bytes_written = double(dq.bytes() + dk.bytes() + dv.bytes()) + scratch};
   }
@@ -54,7 +54,11 @@ struct AttentionBackwardQkv {
   using Config = C;
   using Args = AttentionBackwardQkvArgs<T>;
   static constexpr int block = C::traits.threads / 2;  // queries that dq is multiplied for at once
-  static_assert(C::keys == block && block % C::queries == 0 && kQueryBlock % block == 0);
+  static constexpr int parts = block / C::queries;
+  static_assert(C::keys == block && parts * C::queries == block && parts <= 2);
+  static_assert(kQueryBlock % block == 0);
+  template <int I>
+  static constexpr std::integral_constant<int, I> index{};
   struct Shared {
     SharedTile<T, C::keys, C::head_dim> k, v;
     SharedTile<T, C::queries, C::head_dim, C::stages> q, dout;
@@ -69,8 +73,7 @@ struct AttentionBackwardQkv {
 
   static bool fits(const Args& a) {
     return a.template fits<C>() && (a.q.rows > 0 || a.k.rows == 0) &&
-           (!a.causal || a.past() >= 0) && a.chunk() > 0 &&
-           a.dk_so_far.rows >= a.seen_again();
+           (!a.causal || a.past() >= 0) && a.chunk() > 0 && a.so_far.rows >= a.seen_again();
   }
   // A program takes long: it must not be the last.
   static bool suits(const Args& a, int cores) {
@@ -93,9 +96,6 @@ struct AttentionBackwardQkv {
   struct Chunk {
     int q0, q1 = 0, keys = 0;  // its queries, and the keys they see
   };
-  static constexpr int slot_of(const Args& a, int head, int query) {
-    return (head % a.group() * a.chunk() + query % a.chunk()) / block;
-  }
 
   // One block of keys and all queries of a chunk that see it.
   template <class P>
@@ -122,61 +122,70 @@ struct AttentionBackwardQkv {
           auto dq = p.accumulator(shape<block, C::head_dim>);
           auto weight = p.accumulator(shape<N, M>), dscore = p.accumulator(shape<N, M>);
           if (c0 < a.seen_before(now.q0)) {
-            dk = p.load(layout_of(dk), a.dk_so_far, c0, 0, kv_head);
-            dv = p.load(layout_of(dv), a.dv_so_far, c0, 0, kv_head);
+            dk = p.load(layout_of(dk), a.so_far, c0, 0, kv_head);
+            dv = p.load(layout_of(dv), a.so_far, c0, 0, a.k.batch + kv_head);
           }
-          int head = kv_head * group, r0 = first, left = per_head * group;
+          int h = 0, r0 = first;  // the step's head of the group, and its first query
           auto per_query = [&](const Tensor<const float>& x) {
             auto query = p.arange(shape<M>) + r0;
-            const int inside = left > 0 ? a.q.rows : 0;
+            const int head = kv_head * group + h, inside = h < group ? a.q.rows : 0;
             return r0 + M <= inside
                        ? p.keep(p.load(cols_of(weight), x.row(head), query))
                        : p.keep(p.load(cols_of(weight), x.row(head), query, query < inside));
           };
-          auto lse = per_query(a.lse);
+          auto lse = per_query(a.lse), delta = per_query(a.delta);
+          // Part of a block of queries; the last one multiplies for dq.
+          auto step = [&](auto part) {
+            return [&, part](int, int stage) {
+              p.dot(weight, s.k[0], trans(s.q[stage]), overwrite);
+              p.dot(dscore, s.v[0], trans(s.dout[stage]), overwrite);
+              p.dot_wait(pending<1>, weight);
+              update(
+                  weight, [=](float x, float l) { return exp2(x * to_log2 - l * kLog2E); }, lse);
+              const int last = a.causal ? r0 + a.past() : a.k.rows - 1;  // key that query r0 sees
+              if (last < c0 + N - 1)
+                weight = p.where(
+                    row(p.arange(shape<M>)) * a.causal + last >= column(p.arange(shape<N>) + c0),
+                    weight, 0.f);
+              const auto place = s.dq[(h * a.chunk() + r0 - now.q0) / block];
+              r0 += M;
+              if (r0 == first + per_head * M) ++h, r0 = first;
+              lse = per_query(a.lse);  // of the step to come
+              auto rounded = p.cast(type<T>, weight);
+              p.dot(dv, rounded, s.dout[stage]);
+              p.dot_wait(pending<1>, dscore);
+              update(
+                  dscore, [](float x, float d, float w) { return w * (x - d); }, delta, rounded);
+              auto rounded_dscore = p.cast(type<T>, dscore);
+              p.dot(dk, rounded_dscore, s.q[stage]);
+              if constexpr (part == 0) p.sync();  // all have read the last block's dscore
+              p.write(s.dscore[0], rounded_dscore, part * M);
+              if constexpr (part == parts - 1) {
+                if (c0 == 0)
+                  dq = p.accumulator(shape<block, C::head_dim>);
+                else
+                  p.restore(dq, place);
+                p.sync();
+                p.dot(dq, trans(s.dscore[0]), s.k[0]);
+                delta = per_query(a.delta);
+                p.dot_wait(dv, dk, dq);
+                p.save(place, dq);
+              } else {
+                delta = per_query(a.delta);
+                p.dot_wait(dv, dk);
+              }
+            };
+          };
           p.fetch_wait();
-          steps([&](int, int stage) {
-            p.dot(weight, s.k[0], trans(s.q[stage]), overwrite);
-            p.dot(dscore, s.v[0], trans(s.dout[stage]), overwrite);
-            p.dot_wait(pending<1>, weight);
-            update(
-                weight, [=](float x, float l) { return exp2(x * to_log2 - l * kLog2E); }, lse);
-            const int last = a.causal ? r0 + a.past() : a.k.rows - 1;  // key that query r0 sees
-            if (last < c0 + N - 1)
-              weight = p.where(row(p.arange(shape<M>)) * a.causal + last >=
-                                   column(p.arange(shape<N>) + c0),
-                               weight, 0.f);
-            auto delta = per_query(a.delta);
-            const int part = r0 % block, slot = slot_of(a, head, r0);
-            --left, r0 += M;
-            if (r0 == first + per_head * M) ++head, r0 = first;
-            lse = per_query(a.lse);  // of the step to come
-            auto rounded = p.cast(type<T>, weight);
-            p.dot(dv, rounded, s.dout[stage]);
-            p.dot_wait(pending<1>, dscore);
-            update(
-                dscore, [](float x, float d, float w) { return w * (x - d); }, delta, rounded);
-            auto rounded_dscore = p.cast(type<T>, dscore);
-            p.dot(dk, rounded_dscore, s.q[stage]);
-            if (part == 0) p.sync();  // the last block's product has read dscore
-            p.write(s.dscore[0], rounded_dscore, part);
-            if (part + M == block) {
-              p.sync();
-              if (c0 == 0)
-                dq = p.accumulator(shape<block, C::head_dim>);
-              else
-                p.restore(dq, s.dq[slot]);
-              p.dot(dq, trans(s.dscore[0]), s.k[0]);
-              p.dot_wait(dq);
-              p.save(s.dq[slot], dq);
-            }
-            p.dot_wait(dv, dk);
-          });
+          for (int blocks = per_head / parts * group; blocks > 0; --blocks) {
+            steps.one(step(index<0>));
+            if constexpr (parts > 1) steps.one(step(index<1>));
+          }
           p.fetch_done();
           p.sync();
           if (now.q1 < a.q.rows) {
-            p.store(a.dk_so_far, dk, c0, 0, kv_head);
-            p.store(a.dv_so_far, dv, c0, 0, kv_head);
+            p.store(a.so_far, dk, c0, 0, kv_head);
+            p.store(a.so_far, dv, c0, 0, a.k.batch + kv_head);
           } else {
             dk *= a.scale;
             a.template turn_back<C>(p, dk, c0);
@@ -189,13 +198,14 @@ struct AttentionBackwardQkv {
 
   template <class P>
   CRIA_FN static void write_delta(P& p, const Args& a, int kv_head, const Chunk& now) {
+    constexpr int rows = 2 * block;  // in flight at a time
     for (int head = kv_head * a.group(); head < (kv_head + 1) * a.group(); ++head)
-      for (int r0 = now.q0; r0 < now.q1; r0 += block) {
-        auto delta = p.sum(p.load(a.o, shape<block, C::head_dim>, r0, 0, head) *
-                               p.load(a.dout, shape<block, C::head_dim>, r0, 0, head),
+      for (int r0 = now.q0; r0 < now.q1; r0 += rows) {
+        auto delta = p.sum(p.load(a.o, shape<rows, C::head_dim>, r0, 0, head) *
+                               p.load(a.dout, shape<rows, C::head_dim>, r0, 0, head),
                            axis<1>);
-        p.store(a.delta.row(head), column(p.arange(shape<block>) + r0) + row(p.arange(shape<1>)),
-                delta, Mask{a.q.rows - r0, 1});
+        p.store(a.delta.row(head), column(p.arange(shape<rows>) + r0) + row(p.arange(shape<1>)),
+                delta, Mask{now.q1 - r0, 1});
       }
     p.sync();
   }
@@ -203,9 +213,10 @@ struct AttentionBackwardQkv {
   template <class P>
   CRIA_FN static void store_dq(P& p, const Args& a, Shared& s, int kv_head, const Chunk& now) {
     auto dq = p.accumulator(shape<block, C::head_dim>);
-    for (int head = kv_head * a.group(); head < (kv_head + 1) * a.group(); ++head)
+    for (int h = 0; h < a.group(); ++h)
       for (int r0 = now.q0; r0 < now.q1; r0 += block) {
-        const auto place = s.dq[slot_of(a, head, r0)];
+        const int head = kv_head * a.group() + h;
+        const auto place = s.dq[(h * a.chunk() + r0 - now.q0) / block];
         p.restore(dq, place);
         p.sync();  // all have taken theirs
         dq *= a.scale;

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "kernels/attention.h"
-#include "kernels/attention_backward.h"
 #include "kernels/gate_up.h"
 #include "kernels/gate_up_backward.h"
 #include "kernels/launch.h"
@@ -39,6 +38,10 @@ void FlashPlan<T>::place(Arena& arena) {
   wide_d_o_ = c.query_width() > c.dim ? take(c.query_width()) : Tensor<T>{};
   d_h_ = take(c.dim);
   delta_ = take_row_values();
+  const int kv_heads = this->setup_.batch * c.kv_heads, again = attention_gradients(0).seen_again();
+  so_far_ = batch_of<float>(nullptr, 2 * kv_heads, again, c.head_dim);
+  one_pass_ = suits(this->stream_.device(), call_of(attention_gradients(0)));
+  if (one_pass_) so_far_.data = arena.take<float>(so_far_.size());
 }
 
 template <class T>
@@ -154,27 +157,18 @@ void FlashPlan<T>::attention_backward(int layer) {
   const auto& g = this->setup_.gradients.layers[layer];
   const Block& b = blocks_[layer];
   const Tensor<T> dn = this->dn_;
-  const Tensor<T> d_o =
-      wide_d_o_.data ? wide_d_o_ : matrix_of(dn.data, this->rows(), c.query_width());
-  const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
   const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv_);
 
-  this->linear_dx(d_h_, w.o, d_o);
-  this->made(layer, "d_attention", d_o);
+  this->linear_dx(d_h_, w.o, d_o());
+  this->made(layer, "d_attention", d_o());
   weight_gradient(d_h_, b.o, g.o);
-  kernels::AttentionBackwardInputs<T> inputs{.q = heads.q(),
-                                             .k = heads.k(),
-                                             .v = heads.v(),
-                                             .dout = this->heads_in_rows(d_o.data, c.heads, d_o.ld),
-                                             .lse = b.lse,
-                                             .scale = this->attention_scale(),
-                                             .precision = this->dot_precision()};
-  if (fuses_rope()) inputs.cos = this->setup_.rope.cos, inputs.sin = this->setup_.rope.sin;
-  launch(this->stream_,
-         kernels::AttentionBackwardQArgs<T>{inputs, this->heads_in_rows(b.o.data, c.heads, b.o.ld),
-                                            d_heads.q(), delta_});
-  launch(this->stream_,
-         kernels::AttentionBackwardKvArgs<T>{inputs, delta_, d_heads.k(), d_heads.v()});
+  const auto all = attention_gradients(layer);
+  if (one_pass_) {
+    launch(this->stream_, all);
+  } else {
+    launch(this->stream_, kernels::AttentionBackwardQArgs<T>{all, all.o, all.dq, delta_});
+    launch(this->stream_, kernels::AttentionBackwardKvArgs<T>{all, delta_, all.dk, all.dv});
+  }
   if (!fuses_rope()) this->rope_backward(d_heads.q_and_k(), d_heads.q_and_k());
   this->made(layer, "d_q", d_heads.q_rows()), this->made(layer, "d_k", d_heads.k_rows());
   this->made(layer, "d_v", d_heads.v_rows());
@@ -184,6 +178,27 @@ void FlashPlan<T>::attention_backward(int layer) {
   this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d_h_, dn,
                       g.attention_norm, n_again(layer));
   weight_gradient(d_qkv_, n_again(layer), g.qkv);
+}
+
+template <class T>
+kernels::AttentionBackwardQkvArgs<T> FlashPlan<T>::attention_gradients(int layer) const {
+  const ModelConfig& c = this->config();
+  const Block& b = blocks_[layer];
+  const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
+  const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv_);
+  kernels::AttentionBackwardInputs<T> inputs{
+      .q = heads.q(),
+      .k = heads.k(),
+      .v = heads.v(),
+      .dout = this->heads_in_rows(d_o().data, c.heads, d_o().ld),
+      .lse = b.lse,
+      .scale = this->attention_scale(),
+      .precision = this->dot_precision()};
+  if (fuses_rope()) inputs.cos = this->setup_.rope.cos, inputs.sin = this->setup_.rope.sin;
+  return {inputs,      this->heads_in_rows(b.o.data, c.heads, b.o.ld),
+          d_heads.q(), d_heads.k(),
+          d_heads.v(), delta_,
+          so_far_};
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 // again instead of keeping them. With `recompute` it keeps nothing of the feed-forward part either.
 #pragma once
 
+#include "kernels/attention_backward_qkv.h"
 #include "kernels/gemm_group.h"
 #include "kernels/rope.h"
 #include "plans/plan.h"
@@ -19,6 +20,7 @@ class FlashPlan final : public Plan<T> {
   void block_forward(int layer) override;
   void block_backward(int layer) override;
   void attention_backward(int layer);
+  kernels::AttentionBackwardQkvArgs<T> attention_gradients(int layer) const;
   void ffn_backward(int layer);
   // dw = dyᵀ x: at once, while dy or x is in a cache; in a small model, with the block's others in
   // one launch when the block ends.
@@ -61,11 +63,17 @@ class FlashPlan final : public Plan<T> {
   std::vector<Block> blocks_;
 
   // What lives within a block's passes only.
-  Tensor<T> wide_n_;     // [R, D], the norms n(i) if o is narrower than they are
-  Tensor<T> d_qkv_;      // [R, (H + 2G)K]
-  Tensor<T> wide_d_o_;   // [R, HK], the gradient of o if it is wider than dn_, where it is else
-  Tensor<T> d_h_;        // [R, D], the gradient of h
-  Tensor<float> delta_;  // [B H, T]
+  Tensor<T> wide_n_;    // [R, D], the norms n(i) if o is narrower than they are
+  Tensor<T> d_qkv_;     // [R, (H + 2G)K]
+  Tensor<T> wide_d_o_;  // [R, HK], the gradient of o if it is wider than dn_, where it is else
+  Tensor<T> d_h_;       // [R, D], the gradient of h
+  Tensor<T> d_o() const {
+    return wide_d_o_.data ? wide_d_o_
+                          : matrix_of(this->dn_.data, this->rows(), this->config().query_width());
+  }
+  bool one_pass_ = false;              // all gradients of attention in one kernel
+  Tensor<float> delta_;                // [B H, T]
+  Tensor<float> so_far_;               // [2 B G, S', K], if one pass sees S' keys several times
   kernels::GemmGroupArgs<T> group_{};  // weight gradients of the block, `grouped_` so far
   int grouped_ = 0;
 };

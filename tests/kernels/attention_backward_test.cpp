@@ -212,10 +212,8 @@ void run_backward(Case& t, const Problem& p, const Inputs& in, const Views& view
   }
   expect(g);
   if (p.one_pass) {
-    AttentionBackwardQkvArgs<T> args{inputs, o, views.dq, views.dk, views.dv, delta, {}, {}};
-    const int again = args.seen_again();
-    args.dk_so_far = t.fp32_scratch("dk_so_far", {p.kv_heads, again, p.head_dim});
-    args.dv_so_far = t.fp32_scratch("dv_so_far", {p.kv_heads, again, p.head_dim});
+    AttentionBackwardQkvArgs<T> args{inputs, o, views.dq, views.dk, views.dv, delta, {}};
+    args.so_far = t.fp32_scratch("so_far", {2 * p.kv_heads, args.seen_again(), p.head_dim});
     t.run(args);
     return;
   }

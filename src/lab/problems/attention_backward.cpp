@@ -52,8 +52,7 @@ class AttentionBackward final : public Problem {
                        &scratch_of(DType::f32, 1, heads, length_),
                        &scratch_of(DType::f32, 1, heads, length_), &result(makes_dq_, heads),
                        &result(makes_dkv_, kv_heads), &result(makes_dkv_, kv_heads),
-                       &scratch_of(DType::f32, kv_heads, length_, head_dim_),
-                       &scratch_of(DType::f32, kv_heads, length_, head_dim_)});
+                       &scratch_of(DType::f32, 2 * kv_heads, length_, head_dim_)});
     with_float(dtype(), [&](auto t) { add_kernels<decltype(t)>(); });
     // As published figures count: the products, five for all, half of each where causal.
     const double products = part == Part::q ? 3 : part == Part::kv ? 4 : 5;
@@ -69,7 +68,7 @@ class AttentionBackward final : public Problem {
 
  private:
   struct Set {
-    const Operand *q, *k, *v, *dout, *o, *lse, *delta, *dq, *dk, *dv, *dk_so_far, *dv_so_far;
+    const Operand *q, *k, *v, *dout, *o, *lse, *delta, *dq, *dk, *dv, *so_far;
   };
 
   const Operand& result(bool checked, int heads) {
@@ -98,14 +97,9 @@ class AttentionBackward final : public Problem {
   }
   template <class T>
   kernels::AttentionBackwardQkvArgs<T> qkv_args(const Set& s) const {
-    return {inputs<T>(s),
-            s.o->tensor<T>(),
-            s.dq->tensor<T>(),
-            s.dk->tensor<T>(),
-            s.dv->tensor<T>(),
-            s.delta->tensor<float>(),
-            s.dk_so_far->tensor<float>(),
-            s.dv_so_far->tensor<float>()};
+    return {
+        inputs<T>(s),      s.o->tensor<T>(),         s.dq->tensor<T>(),        s.dk->tensor<T>(),
+        s.dv->tensor<T>(), s.delta->tensor<float>(), s.so_far->tensor<float>()};
   }
 
   template <class T>

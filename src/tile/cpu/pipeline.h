@@ -7,7 +7,8 @@
 namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
-// steps(body) runs all steps that remain, steps(n, body) the next n; body(step, stage).
+// steps(body) runs all steps that remain, steps(n, body) the next n, steps.one(body) the next:
+// body(step, stage).
 template <int S, class Fetch>
 struct Steps {
   Fetch& fetch;
@@ -18,11 +19,14 @@ struct Steps {
   }
   template <class Body>
   CRIA_FN void operator()(int count, Body body) {
-    for (const int end = j + count; j < end; ++j) {
-      const int ahead = j + S - 1;
-      if (ahead < n) fetch(ahead, ahead % S);
-      body(j, j % S);
-    }
+    for (const int end = j + count; j < end;) one(body);
+  }
+  template <class Body>
+  CRIA_FN void one(Body body) {
+    const int ahead = j + S - 1;
+    if (ahead < n) fetch(ahead, ahead % S);
+    body(j, j % S);
+    ++j;
   }
 };
 

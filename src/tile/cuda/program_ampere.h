@@ -89,13 +89,16 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
     CRIA_FN void operator()(int count, Body body) {
       const int end = j + count;
 #pragma unroll 1
-      for (; j < end; ++j) {
-        p.template wait_stages<S - 2>();
-        const int next = j + S - 1;
-        if (next < n) fetch(next, next % S);
-        ptx::copy_async_commit();
-        body(j, j % S);
-      }
+      while (j < end) one(body);
+    }
+    template <class Body>
+    CRIA_FN void one(Body body) {
+      p.template wait_stages<S - 2>();
+      const int next = j + S - 1;
+      if (next < n) fetch(next, next % S);
+      ptx::copy_async_commit();
+      body(j, j % S);
+      ++j;
     }
   };
   template <int S, class Fetch, class Consume>
@@ -110,6 +113,8 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
     Steps<S, Fetch> steps{*this, fetch, n};
     consume(*this, steps);
   }
+
+  CRIA_FN void step_done() {}
 
   // ---- dot
   template <class L, class A, class B>

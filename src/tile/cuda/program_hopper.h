@@ -67,10 +67,8 @@ class ConsumerProgram : public ProgramBase<K, true> {
     prologue_held_ = false;
     next_prologue();
   }
-  // Until what any thread has written to a shared tile can be multiplied, and what was stored
-  // through one can be overwritten.
+  // Until what was stored through a shared tile can be overwritten, too.
   CRIA_FN void sync() {
-    ptx::fence_async_proxy();
     if (tid() % 128 == 0) ptx::tma_store_wait_read<0>();
     Base::sync();
   }
@@ -88,28 +86,30 @@ class ConsumerProgram : public ProgramBase<K, true> {
       static_assert(groups == 1, "steps: groups that take turns run all steps at once");
       run_to(j + count, body);
     }
-
-   private:
     // A stage is released once the products that read it are complete: at once, or one step later
     // when the body leaves its products in flight.
     template <class Body>
+    CRIA_FN void one(Body body) {
+      ptx::mbarrier_wait(p.bar_.full(p.at_.stage), p.at_.phase);
+      p.in_flight_ = 0;
+      body(j++, p.at_.stage);
+      if (p.in_flight_) {
+        wait_products(p.in_flight_);
+        if (p.held_ >= 0) p.release(p.held_);
+        p.held_ = p.at_.stage;
+      } else {
+        if (p.held_ >= 0) p.release(p.held_);
+        p.held_ = -1;
+        p.release(p.at_.stage);
+      }
+      p.at_.template advance<S>();
+    }
+
+   private:
+    template <class Body>
     CRIA_FN void run_to(int end, Body body) {
 #pragma unroll 1
-      for (; j < end; ++j) {
-        ptx::mbarrier_wait(p.bar_.full(p.at_.stage), p.at_.phase);
-        p.in_flight_ = 0;
-        body(j, p.at_.stage);
-        if (p.in_flight_) {
-          wait_products(p.in_flight_);
-          if (p.held_ >= 0) p.release(p.held_);
-          p.held_ = p.at_.stage;
-        } else {
-          if (p.held_ >= 0) p.release(p.held_);
-          p.held_ = -1;
-          p.release(p.at_.stage);
-        }
-        p.at_.template advance<S>();
-      }
+      while (j < end) one(body);
       if constexpr (groups > 1) ptx::bar_arrive(kGroupTurn + (p.group_ + 1) % groups, 2 * threads);
       if (p.held_ >= 0) {
         wait_products(0);
@@ -130,6 +130,9 @@ class ConsumerProgram : public ProgramBase<K, true> {
     consume(*this, steps);
     if (K::traits.prologues == 1) fetch_done();
   }
+
+  // No product in flight reads this step's stage.
+  CRIA_FN void step_done() { in_flight_ = 0; }
 
   // ---- dot: asynchronous until dot_wait
   template <class T, class LA, class B, class L>
@@ -194,6 +197,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
 #pragma unroll
     for (int panel = 0; panel < L::cols / v.panel_cols; ++panel)
       write_panel<T>(v.address + (c0 / v.panel_cols + panel) * v.panel_bytes, tile, panel);
+    ptx::fence_async_proxy();
   }
   CRIA_FN void finish() { ptx::tma_store_wait_read<0>(); }
 
