@@ -75,9 +75,13 @@ struct AttentionBackwardQkv {
     return a.template fits<C>() && (a.q.rows > 0 || a.k.rows == 0) &&
            (!a.causal || a.past() >= 0) && a.chunk() > 0 && a.so_far.rows >= a.seen_again();
   }
-  // A program takes long: it must not be the last.
+  // On a GPU for short rows only: a program needs all of a multiprocessor's memory, and its few
+  // warps wait longer than those of several smaller programs, which long rows keep busy. It takes
+  // long, too, so that none must be left over.
   static bool suits(const Args& a, int cores) {
-    return a.k.batch >= 0.85 * round_up(a.k.batch, cores);
+    if (!kOnGpu) return true;
+    return traits.lowering == Lowering::kHopper && a.q.rows <= kHeldQueries &&
+           2 * a.seen_again() <= a.k.rows && a.k.batch >= 0.85 * round_up(a.k.batch, cores);
   }
   static Grid grid(const Args& a) { return {a.q.size() > 0 ? a.k.batch : 0}; }
 
@@ -155,7 +159,7 @@ struct AttentionBackwardQkv {
               p.dot(dv, rounded, s.dout[stage]);
               p.dot_wait(pending<1>, dscore);
               update(
-                  dscore, [](float x, float d, float w) { return w * (x - d); }, delta, rounded);
+                  dscore, [](float x, float d, float w) { return w * (x - d); }, delta, weight);
               auto rounded_dscore = p.cast(type<T>, dscore);
               p.dot(dk, rounded_dscore, s.q[stage]);
               if constexpr (part == 0) p.sync();  // all have read the last block's dscore

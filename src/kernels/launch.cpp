@@ -53,8 +53,9 @@ const KernelConfig& untuned_config(const Stream& stream, const KernelCall& call,
 }
 
 bool suits(Device device, const KernelCall& call, const KernelRegistry& kernels) {
-  return first_suiting(kernels.get(call.kernel, call.dtype, target_of(device)), call,
-                       compute_capability(device), core_count(device));
+  const Kernel* kernel = kernels.find(call.kernel, call.dtype, target_of(device));
+  return kernel &&
+         first_suiting(*kernel, call, compute_capability(device), core_count(device)) != nullptr;
 }
 
 void launch(Stream& stream, const KernelCall& call, std::string_view config,

@@ -22,6 +22,7 @@
 #define CRIA_FN inline
 namespace cria::tile {
 inline namespace host {
+inline constexpr bool kOnGpu = false;
 template <class T, int Rows, int Cols, int Count = 1>
 struct SharedTile;
 template <int Rows, int Cols, int Count>

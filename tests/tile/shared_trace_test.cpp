@@ -120,6 +120,65 @@ TEST(TraceShared, AsyncCopiesOfAnyWidth) {
   EXPECT_EQ(t.total(AccessKind::kSharedFill).conflicts, 0);
 }
 
+// An accumulator set aside and back, then written to both halves of a wider shared tile.
+template <Lowering Lower>
+struct SavedAndWritten {
+  using Element = bf16;
+  struct Args {
+    Tensor<const bf16> a;
+    Tensor<bf16> c;
+    template <class V>
+    void operands(V&& visit) {
+      visit("a", a), visit("c", c);
+    }
+  };
+  struct Shared {
+    SavedAccumulators<64, 64, 2> saved;
+    SharedTile<bf16, 64, 128> tile;
+  };
+  static constexpr Traits traits{.threads = 128, .lowering = Lower};
+  static Grid grid(const Args&) { return {1}; }
+  template <class P>
+  CRIA_FN static void run(P& p, const Args& a, Shared& s) {
+    auto acc = p.accumulator(shape<64, 64>);
+    acc = p.load(layout_of(acc), a.a, 0, 0);
+    p.save(s.saved[1], acc);
+    acc = p.accumulator(shape<64, 64>);
+    p.save(s.saved[0], acc);
+    p.restore(acc, s.saved[1]);
+    p.write(s.tile[0], acc, 64);
+    acc *= 2.f;
+    p.write(s.tile[0], p.cast(type<bf16>, acc), 0);
+    p.sync();
+    auto both = p.cast(type<bf16>, p.accumulator(shape<64, 128>));
+    p.read(both, s.tile[0]);
+    p.store_tile(a.c, 0, 0, 0, both, s.tile);
+  }
+
+  static Trace traced() {
+    alignas(64) bf16 a[64 * 64], c[64 * 128] = {};
+    for (int i = 0; i < 64 * 64; ++i) a[i] = from_float<bf16>(float(i % 97));
+    Trace t;
+    trace<SavedAndWritten>({matrix_of<const bf16>(a, 64, 64), matrix_of(c, 64, 128)}, t);
+    for (int i = 0; i < 64 * 64; ++i) {
+      EXPECT_EQ(to_float(c[i / 64 * 128 + i % 64]), 2 * to_float(a[i])) << i;
+      EXPECT_EQ(to_float(c[i / 64 * 128 + 64 + i % 64]), to_float(a[i])) << i;
+    }
+    return t;
+  }
+};
+
+TEST(TraceShared, AccumulatorsAreSavedWithoutConflicts) {
+  // Each of 4 warps: 32 registers, four at a time, twice saved, once restored; 4 stmatrix for 64
+  // columns, written twice and staged twice; ldmatrix for 128.
+  const Trace hopper = SavedAndWritten<Lowering::kHopper>::traced();
+  EXPECT_EQ(hopper.total(AccessKind::kSharedStore).requests, 4 * (2 * 8 + 2 * 4 + 2 * 4));
+  EXPECT_EQ(hopper.total(AccessKind::kSharedLoad).requests, 4 * (8 + 8));
+  EXPECT_EQ(hopper.total(AccessKind::kSharedStore).conflicts, 0);
+  EXPECT_EQ(hopper.total(AccessKind::kSharedLoad).conflicts, 0);
+  SavedAndWritten<Lowering::kAmpere>::traced();
+}
+
 // Pairs of columns, with a and b as the tables.
 struct TurnAccumulator : Product<float, Lowering::kAmpere> {
   using Base = Product<float, Lowering::kAmpere>;

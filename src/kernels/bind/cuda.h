@@ -17,6 +17,7 @@ struct Binding {
   static constexpr bool wanted = true;
 
   static bool fits(const Args& args, int compute_capability) {
+    if (tile::shared_bytes<K>() > largest_shared_bytes(compute_capability)) return false;
     if constexpr (K::traits.lowering == tile::Lowering::kHopper)
       return compute_capability == 90 && tile::operands_aligned(args);
     return true;
@@ -45,6 +46,11 @@ struct Binding {
   }
 
  private:
+  // That a program may ask for.
+  static constexpr int largest_shared_bytes(int compute_capability) {
+    if (compute_capability / 10 == 9 || compute_capability / 10 == 10) return 227 * 1024;
+    return (compute_capability == 80 || compute_capability == 87 ? 163 : 99) * 1024;
+  }
   static int attribute(cudaDeviceAttr which, Device device) {
     int value = 0;
     check(cudaDeviceGetAttribute(&value, which, device.index));

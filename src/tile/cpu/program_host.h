@@ -93,9 +93,6 @@ class ProgramHost : public ProgramBase<K, Probe> {
     run_pipeline<S>(*this, n, fetch, consume);
   }
 
-  // On a GPU: no product in flight reads this step's stage.
-  CRIA_FN void step_done() const {}
-
   // ---- dot
   template <class L, class A, class B>
   CRIA_FN void dot(Tile<float, L>& acc, const A& a, const B& b, Source at = Source::current()) {

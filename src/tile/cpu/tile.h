@@ -11,6 +11,8 @@
 namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
+inline constexpr bool kOnGpu = false;  // for what only suits a GPU, or only a CPU
+
 // How an element lies to the loads of an expression: inside all their masks, outside all of them,
 // or perhaps inside some. Loops over the inside test nothing.
 enum class Region { kInside, kEdge, kOutside };

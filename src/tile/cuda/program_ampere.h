@@ -114,8 +114,6 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
     consume(*this, steps);
   }
 
-  CRIA_FN void step_done() {}
-
   // ---- dot
   template <class L, class A, class B>
   CRIA_FN void dot(Tile<float, L>& acc, A a, B b) {

@@ -86,10 +86,17 @@ class ConsumerProgram : public ProgramBase<K, true> {
       static_assert(groups == 1, "steps: groups that take turns run all steps at once");
       run_to(j + count, body);
     }
+    template <class Body>
+    CRIA_FN void one(Body body) {
+      static_assert(groups == 1, "steps: groups that take turns run all steps at once");
+      run_one(body);
+    }
+
+   private:
     // A stage is released once the products that read it are complete: at once, or one step later
     // when the body leaves its products in flight.
     template <class Body>
-    CRIA_FN void one(Body body) {
+    CRIA_FN void run_one(Body body) {
       ptx::mbarrier_wait(p.bar_.full(p.at_.stage), p.at_.phase);
       p.in_flight_ = 0;
       body(j++, p.at_.stage);
@@ -104,12 +111,10 @@ class ConsumerProgram : public ProgramBase<K, true> {
       }
       p.at_.template advance<S>();
     }
-
-   private:
     template <class Body>
     CRIA_FN void run_to(int end, Body body) {
 #pragma unroll 1
-      while (j < end) one(body);
+      while (j < end) run_one(body);
       if constexpr (groups > 1) ptx::bar_arrive(kGroupTurn + (p.group_ + 1) % groups, 2 * threads);
       if (p.held_ >= 0) {
         wait_products(0);
@@ -130,9 +135,6 @@ class ConsumerProgram : public ProgramBase<K, true> {
     consume(*this, steps);
     if (K::traits.prologues == 1) fetch_done();
   }
-
-  // No product in flight reads this step's stage.
-  CRIA_FN void step_done() { in_flight_ = 0; }
 
   // ---- dot: asynchronous until dot_wait
   template <class T, class LA, class B, class L>

@@ -10,6 +10,8 @@
 namespace cria::tile {
 inline namespace cuda {
 
+inline constexpr bool kOnGpu = true;  // for what only suits a GPU, or only a CPU
+
 template <class E, class L>
 struct Tile {
   using Element = E;
