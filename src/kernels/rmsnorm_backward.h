@@ -139,10 +139,10 @@ template <class T>
 struct RmsNormBackwardSpace {
   template <int Rows, int Cols, int Threads, int Resident, bool Walks = false>
   using Config = RmsNormBackwardConfig<Rows, Cols, Threads, Resident, Walks>;
-  using type =
-      KernelSpace<RmsNormBackward, T, Config<64, 64, 256, 2>, Config<16, 256, 256, 2>,
-                  Config<2, 512, 128, 4>, Config<4 / sizeof(T), 1024, 128, 4>,
-                  Config<1, 2048, 256, 2>, Config<1, 4096, 512, 2>, Config<1, 8192, 512, 1, true>>;
+  using type = KernelSpace<RmsNormBackward, T, Config<64, 64, 256, 2>, Config<16, 256, 256, 2>,
+                           Config<2, 512, 128, 4>, Config<4 / sizeof(T), 1024, 128, 4>,
+                           Config<1, 2048, 64 * sizeof(T), 8 / sizeof(T)>, Config<1, 4096, 512, 2>,
+                           Config<1, 8192, 512, 1, true>>;
 };
 
 template <class T>
