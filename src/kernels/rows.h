@@ -29,7 +29,7 @@ constexpr Grid row_grid(const Tensor<T>& t) {
 template <template <class, class> class K, class T, int Resident>
 struct RowSpaceOf {
   using type = KernelSpace<K, T, RowConfig<64, 64, 256>, RowConfig<16, 256, 256>,
-                           RowConfig<1, 1024, 128>, RowConfig<1, 2048, 256>,
+                           RowConfig<1, 1024, 128>, RowConfig<1, 2048, 128>,
                            RowConfig<1, 4096, 256, false, Resident>, RowConfig<1, 8192, 512, true>>;
 };
 template <template <class, class> class K, int Resident>
