@@ -30,14 +30,16 @@ struct AttentionBackwardQkvArgs : AttentionBackwardInputs<T> {
     visit("so_far", so_far);
   }
   constexpr int group() const { return this->q.batch / this->k.batch; }
-  // Queries of a head that are taken at a time.
+  // Queries of a head that are taken at a time; none if too many heads share keys.
   constexpr int chunk() const { return kHeldQueries / kQueryBlock / group() * kQueryBlock; }
   // Keys that queries before q0 have seen.
   constexpr int seen_before(int q0) const {
     return q0 == 0 ? 0 : this->causal ? q0 + this->past() : this->k.rows;
   }
   // Keys that several chunks see.
-  constexpr int seen_again() const { return seen_before((this->q.rows - 1) / chunk() * chunk()); }
+  constexpr int seen_again() const {
+    return chunk() > 0 ? seen_before((this->q.rows - 1) / chunk() * chunk()) : 0;
+  }
   Cost cost() const {
     if (dq.size() == 0) return {};
     const double scratch = double(delta.bytes() + so_far.bytes());

@@ -327,6 +327,21 @@ const bool one_pass = kernel_test<4>(
     },
     kTrainingTypes);
 
+TEST(AttentionBackwardOnePass, FitsWhereSharedMemoryHoldsABlockOfAllHeads) {
+  for (const int group : {1, 3, 4, 5, 8}) {
+    AttentionBackwardQkvArgs<float> args{};
+    args.q = batch_of<const float>(nullptr, 2 * group, 1000, 64);
+    args.k = batch_of<const float>(nullptr, 2, 1000, 64);
+    // Whole blocks of 128 queries, 512 of all heads: the last chunk sees these keys again.
+    const int chunk = 512 / 128 / group * 128, again = chunk > 0 ? 999 / chunk * chunk : 0;
+    EXPECT_EQ(args.seen_again(), again) << group;
+    args.so_far = batch_of<float>(nullptr, 4, again, 64);
+    EXPECT_EQ(suits(kCpu, call_of(args)), group <= 4) << group;
+    args.so_far.rows = again - 1;
+    EXPECT_FALSE(suits(kCpu, call_of(args))) << group;
+  }
+}
+
 // More heads than programs at a time; narrow ones.
 const bool one_pass_many =
     kernel_test<1>("AttentionBackwardOnePassManyHeads", {.small = {{134}}, .large = {{300}}},

@@ -45,6 +45,7 @@ class AttentionBackward final : public Problem {
              heads_, kv_heads_);
     const double row_bytes = double(head_dim_) * size_of(dtype());
     plan_sets(4.0 * (heads + kv_heads) * length_ * row_bytes);
+    const int again = makes_dq_ && makes_dkv_ ? keys_seen_again(heads, kv_heads) : 0;
     for (int set = 0; set < sets(); ++set)
       data_.push_back({&input(heads, length_, head_dim_), &input(kv_heads, length_, head_dim_),
                        &input(kv_heads, length_, head_dim_), &input(heads, length_, head_dim_),
@@ -52,7 +53,7 @@ class AttentionBackward final : public Problem {
                        &scratch_of(DType::f32, 1, heads, length_),
                        &scratch_of(DType::f32, 1, heads, length_), &result(makes_dq_, heads),
                        &result(makes_dkv_, kv_heads), &result(makes_dkv_, kv_heads),
-                       &scratch_of(DType::f32, 2 * kv_heads, length_, head_dim_)});
+                       &scratch_of(DType::f32, 2 * kv_heads, again, head_dim_)});
     with_float(dtype(), [&](auto t) { add_kernels<decltype(t)>(); });
     // As published figures count: the products, five for all, half of each where causal.
     const double products = part == Part::q ? 3 : part == Part::kv ? 4 : 5;
@@ -71,6 +72,13 @@ class AttentionBackward final : public Problem {
     const Operand *q, *k, *v, *dout, *o, *lse, *delta, *dq, *dk, *dv, *so_far;
   };
 
+  int keys_seen_again(int heads, int kv_heads) const {
+    kernels::AttentionBackwardQkvArgs<float> sizes{};
+    sizes.q = batch_of<const float>(nullptr, heads, length_, head_dim_);
+    sizes.k = batch_of<const float>(nullptr, kv_heads, length_, head_dim_);
+    sizes.causal = causal_;
+    return sizes.seen_again();
+  }
   const Operand& result(bool checked, int heads) {
     return checked ? output(heads, length_, head_dim_)
                    : scratch_of(dtype(), heads, length_, head_dim_);
