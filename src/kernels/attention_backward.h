@@ -62,7 +62,20 @@ struct AttentionBlocks {
   }
 };
 
-// What both kernels read.
+// The formulas above, for elements. Scale times log2(e) is to_log2.
+struct WeightOfScore {
+  float to_log2;
+  CRIA_FN float operator()(float score, float lse) const {
+    return exp2(score * to_log2 - lse * kLog2E);
+  }
+};
+struct GradientOfScore {
+  CRIA_FN float operator()(float dp, float delta, float weight) const {
+    return weight * (dp - delta);
+  }
+};
+
+// What all kernels read.
 template <class T>
 struct AttentionBackwardInputs {
   using Element = T;
@@ -192,21 +205,19 @@ struct AttentionBackwardQ {
             delta +=
                 p.sum(p.load(part, a.o, r0, c, head) * p.load(part, a.dout, r0, c, head), axis<1>);
           p.store(a.delta.row(head), query, delta, inside);
-          auto lse = p.keep(p.load(rows_of(dq), a.lse.row(head), query, inside) * kLog2E);
+          auto lse = p.keep(p.load(rows_of(dq), a.lse.row(head), query, inside));
           p.fetch_wait();
           steps([&](int j, int stage) {
             p.dot(weight, s.q[slot], trans(s.k[stage]), overwrite);
             p.dot(dscore, s.dout[slot], trans(s.v[stage]), overwrite);
             p.dot_wait(pending<1>, weight);
-            update(
-                weight, [=](float x, float l) { return exp2(x * to_log2 - l); }, lse);
+            update(weight, WeightOfScore{to_log2}, lse);
             if (j * N + N - 1 > first_last) {
               auto last = column(p.arange(shape<M>)) * a.causal + first_last;
               weight = p.where(last >= row(p.arange(shape<N>) + j * N), weight, 0.f);
             }
             p.dot_wait(dscore);
-            update(
-                dscore, [](float x, float d, float w) { return w * (x - d); }, delta, weight);
+            update(dscore, GradientOfScore{}, delta, weight);
             p.dot(dq, p.cast(type<T>, dscore), s.k[stage]);
             if (!C::overlaps) p.dot_wait(dq);
           });
@@ -301,8 +312,7 @@ struct AttentionBackwardKv {
             p.dot(weight, s.k[slot], trans(s.q[stage]), overwrite);
             p.dot(dscore, s.v[slot], trans(s.dout[stage]), overwrite);
             p.dot_wait(pending<1>, weight);
-            update(
-                weight, [=](float x, float l) { return exp2(x * to_log2 - l * kLog2E); }, lse);
+            update(weight, WeightOfScore{to_log2}, lse);
             if (a.causal && r0 + a.past() < c0 + N - 1) {
               auto key = column(p.arange(shape<N>) + (c0 - r0 - a.past()));
               weight = p.where(row(p.arange(shape<M>)) >= key, weight, 0.f);
@@ -314,8 +324,7 @@ struct AttentionBackwardKv {
             auto rounded = p.cast(type<T>, weight);  // ends the life of weight, to save registers
             p.dot(dv, rounded, s.dout[stage]);
             p.dot_wait(pending<1>, dscore);
-            update(
-                dscore, [](float x, float d, float w) { return w * (x - d); }, delta, rounded);
+            update(dscore, GradientOfScore{}, delta, rounded);
             p.dot(dk, p.cast(type<T>, dscore), s.q[stage]);
             if (!C::overlaps) p.dot_wait(dv, dk);
           });

@@ -146,8 +146,7 @@ struct AttentionBackwardQkv {
               p.dot(weight, s.k[0], trans(s.q[stage]), overwrite);
               p.dot(dscore, s.v[0], trans(s.dout[stage]), overwrite);
               p.dot_wait(pending<1>, weight);
-              update(
-                  weight, [=](float x, float l) { return exp2(x * to_log2 - l * kLog2E); }, lse);
+              update(weight, WeightOfScore{to_log2}, lse);
               const int last = a.causal ? r0 + a.past() : a.k.rows - 1;  // key that query r0 sees
               if (last < c0 + N - 1)
                 weight = p.where(
@@ -160,8 +159,7 @@ struct AttentionBackwardQkv {
               auto rounded = p.cast(type<T>, weight);
               p.dot(dv, rounded, s.dout[stage]);
               p.dot_wait(pending<1>, dscore);
-              update(
-                  dscore, [](float x, float d, float w) { return w * (x - d); }, delta, weight);
+              update(dscore, GradientOfScore{}, delta, weight);
               auto rounded_dscore = p.cast(type<T>, dscore);
               p.dot(dk, rounded_dscore, s.q[stage]);
               if constexpr (part == 0) p.sync();  // all have read the last block's dscore
