@@ -77,9 +77,10 @@ struct AttentionBackwardQkv {
     return a.template fits<C>() && (a.q.rows > 0 || a.k.rows == 0) &&
            (!a.causal || a.past() >= 0) && a.chunk() > 0 && a.so_far.rows >= a.seen_again();
   }
-  // On a GPU for short rows only: a program needs all of a multiprocessor's memory, and its few
-  // warps wait longer than those of several smaller programs, which long rows keep busy. It takes
-  // long, too, so that none must be left over.
+  // On a GPU for short rows only: a program needs all of a multiprocessor's shared memory, and its
+  // eight warps wait more than those of several smaller programs, which pays while these have
+  // little to do. And only where all multiprocessors have a head in the last round, which takes as
+  // long as any other.
   static bool suits(const Args& a, int cores) {
     if (!kOnGpu) return true;
     return traits.lowering == Lowering::kHopper && a.q.rows <= kHeldQueries &&
@@ -110,7 +111,7 @@ struct AttentionBackwardQkv {
     constexpr int M = C::queries, N = C::keys;
     const int group = a.group();
     const int first = a.causal ? max_of(now.q0, max_of(c0 - a.past(), 0) / block * block) : now.q0;
-    const int per_head = ceil_div(now.q1 - first, block) * (block / M);
+    const int per_head = ceil_div(now.q1 - first, block) * parts;
     const float to_log2 = a.scale * kLog2E;
 
     p.fetch(s.k[0], a.k, kv_head, c0, 0);

@@ -69,18 +69,20 @@ TEST(TraceShared, AsyncCopiesAndLdmatrix) {
   EXPECT_EQ(t.unique_bytes_written(), 64 * 64 * 2);
 }
 
+struct CopyArgs {
+  Tensor<const bf16> a;
+  Tensor<bf16> c;
+  template <class V>
+  void operands(V&& visit) {
+    visit("a", a), visit("c", c);
+  }
+};
+
 // c = a through a shared tile, read as a rounded accumulator.
 template <Lowering Lower, int Cols>
 struct CopyThroughShared {
   using Element = bf16;
-  struct Args {
-    Tensor<const bf16> a;
-    Tensor<bf16> c;
-    template <class V>
-    void operands(V&& visit) {
-      visit("a", a), visit("c", c);
-    }
-  };
+  using Args = CopyArgs;
   struct Shared {
     SharedTile<bf16, 64, Cols> tile, out;
   };
@@ -124,14 +126,7 @@ TEST(TraceShared, AsyncCopiesOfAnyWidth) {
 template <Lowering Lower>
 struct SavedAndWritten {
   using Element = bf16;
-  struct Args {
-    Tensor<const bf16> a;
-    Tensor<bf16> c;
-    template <class V>
-    void operands(V&& visit) {
-      visit("a", a), visit("c", c);
-    }
-  };
+  using Args = CopyArgs;
   struct Shared {
     SavedAccumulators<64, 64, 2> saved;
     SharedTile<bf16, 64, 128> tile;
