@@ -194,8 +194,10 @@ struct AttentionBackwardQkv {
           } else {
             dk *= a.scale;
             a.template turn_back<C>(p, dk, c0);
+            constexpr bool two = traits.lowering == Lowering::kHopper;  // else nothing is staged
+            static_assert(!two || block >= 2 * C::head_dim, "dscore has room for both");
             p.store_tile(a.dk, kv_head, c0, 0, dk, s.dscore[0].as(shape<N, C::head_dim>, 0));
-            p.store_tile(a.dv, kv_head, c0, 0, dv, s.dscore[0].as(shape<N, C::head_dim>, 1));
+            p.store_tile(a.dv, kv_head, c0, 0, dv, s.dscore[0].as(shape<N, C::head_dim>, two));
           }
           if (c0 + N >= now.keys) store_dq(p, a, s, kv_head, now);
         });

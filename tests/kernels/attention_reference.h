@@ -38,7 +38,8 @@ inline double dot(const double* a, const double* b, int n) {
 }
 
 // One row of softmax(scale q kᵀ), and its lse.
-inline double weights_of(const AttentionProblem& p, const Inputs& in, int h, int i, Values& weight) {
+inline double weights_of(const AttentionProblem& p, const Inputs& in, int h, int i,
+                         Values& weight) {
   const int d = p.head_dim;
   weight.resize(p.seen(i));
   double top = -INFINITY, total = 0;
