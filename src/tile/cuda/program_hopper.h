@@ -189,6 +189,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
   template <class T, class L, int R, int C>
   CRIA_FN void read(Operand<T, L>& to, View<T, R, C> v) {
     read_block(tid(), to, v);
+    reads_ = true;
   }
   // A tile into a view's columns from c0 on, in whole panels.
   template <class T, int R, int C, class X>
@@ -263,9 +264,16 @@ class ConsumerProgram : public ProgramBase<K, true> {
   // What was fetched outside a pipeline is no longer needed, and stored if that was its place.
   CRIA_FN void next_prologue() {
     if (tid() % 128 == 0) ptx::tma_store_wait_read<0>();
+    finish_reads();
     __syncwarp();
     if (tid() % 32 == 0) ptx::mbarrier_arrive(bar_.prologue_empty(prologue_.stage));
     prologue_.template advance<K::traits.prologues>();
+  }
+  // NOTE: an arrival does not wait for ldmatrix: without a fence, the next fetch can overwrite what
+  // is still to be read.
+  CRIA_FN void finish_reads() {
+    if (reads_) ptx::fence_async_proxy();
+    reads_ = false;
   }
   static CRIA_FN int warp_uniform(int x) { return __shfl_sync(~0u, x, 0); }
   static CRIA_FN int own_group() { return groups > 1 ? warp_uniform(threadIdx.x / threads) : 0; }
@@ -288,6 +296,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
       ptx::wgmma_wait<2>();
   }
   CRIA_FN void release(int stage) {
+    finish_reads();
     __syncwarp();
     if (tid() % 32 == 0) ptx::mbarrier_arrive(bar_.empty(stage));
   }
@@ -388,6 +397,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
   RingPosition at_, prologue_;
   int group_, in_flight_ = 0, held_ = -1, stores_ = 0;
   bool prologue_open_ = false, prologue_held_ = false, active_ = true;
+  bool reads_ = false;  // of shared tiles, since one was last released
 };
 
 }  // namespace cuda

@@ -48,7 +48,8 @@ __device__ __forceinline__ void mbarrier_wait(uint32_t bar, int parity) {
       : "memory");
 }
 
-// Ordinary shared-memory writes before this are visible to TMA and wgmma after it.
+// Ordinary shared-memory writes before this are visible to TMA and wgmma after it, and ordinary
+// reads are done.
 __device__ __forceinline__ void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
