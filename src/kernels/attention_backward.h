@@ -48,7 +48,7 @@ struct AttentionBlocks {
     if constexpr (C::traits.persistent) {
       int turn = 0;
       p.for_tiles(shares(), [&](int t) {
-        const TileIndex at = banded(t, heads, ceil_div(blocks, 2), C::band);
+        const TileIndex at = p.banded(t, heads, ceil_div(blocks, 2), C::band);
         const int last = blocks - 1 - at.col;
         for (int block = at.col;; block = last) {
           f(at.row, block, turn++ % C::prologues);
@@ -56,7 +56,7 @@ struct AttentionBlocks {
         }
       });
     } else {
-      const TileIndex at = banded(p.program_id(0), heads, blocks, C::band);
+      const TileIndex at = p.banded(p.program_id(0), heads, blocks, C::band);
       f(at.row, at.col, 0);
     }
   }

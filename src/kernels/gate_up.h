@@ -62,7 +62,7 @@ struct GateUp {
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
     const int rows = ceil_div(a.y.rows, C::m), cols = ceil_div(a.y.cols, C::n);
     p.for_tiles(rows * cols, [&](int t) {
-      const TileIndex at = banded(t, rows, cols, C::band);
+      const TileIndex at = p.banded(t, rows, cols, C::band);
       const int r0 = at.row * C::m, c0 = at.col * C::n;
       p.pipeline(
           stages<C::stages>, ceil_div(a.x.cols, C::k),

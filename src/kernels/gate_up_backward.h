@@ -63,7 +63,7 @@ struct GateUpBackward {
     const int rows = ceil_div(a.dgate.rows, C::m), cols = ceil_div(a.dgate.cols, C::n);
     const int depth = ceil_div(a.dy.cols, C::k);
     p.for_tiles(rows * cols, [&](int t) {
-      const TileIndex at = banded(t, rows, cols, C::band);
+      const TileIndex at = p.banded(t, rows, cols, C::band);
       const int r0 = at.row * C::m, c0 = at.col * C::n;
       p.pipeline(
           stages<C::stages>, depth + panels,

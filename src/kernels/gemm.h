@@ -87,31 +87,64 @@ constexpr bool enough_tiles(int64_t tiles, int cores) {
   return C::m * C::n <= 64 * 64 || tiles * 4 >= int64_t{cores} * 3;
 }
 
-// One tile of c = op(a) op(b), at row r0 and column c0; `finish` may change the sums before they
-// are stored.
+// A tile of c in the memory of a stage, where one has room for it.
+template <class C, class Shared>
+CRIA_FN auto tile_in_stage(const Shared& s, int stage) {
+  if constexpr (C::n <= C::k)
+    return s.a[stage].as(shape<C::m, C::n>);
+  else
+    return s.b[stage].as(shape<C::m, C::n>);
+}
+template <class C>
+inline constexpr bool has_tile_in_stage = C::hopper&& C::groups == 1 &&
+                                          (C::n <= C::k || C::m <= C::k);
+
+// One tile of c = op(a) op(b) [+ residual], at row r0 and column c0; `finish` may change the sums
+// before they are stored. Where it can, the residual comes through a stage behind the operands.
 template <class C, bool TransA, bool TransB, class P, class T, class Shared, class Finish>
 CRIA_FN void gemm_tile(P& p, const Tensor<const T>& a, const Tensor<const T>& b, const Tensor<T>& c,
-                       Shared& s, int r0, int c0, Finish finish) {
+                       Shared& s, int r0, int c0, Finish finish,
+                       const Tensor<const T>& residual = {}) {
   constexpr auto op = []<bool Transpose>(auto view, std::bool_constant<Transpose>) {
     if constexpr (Transpose)
       return trans(view);
     else
       return view;
   };
+  constexpr bool staged = has_tile_in_stage<C>;
+  const int depth = ceil_div(TransA ? a.rows : a.cols, C::k);
   p.pipeline(
-      stages<C::stages>, ceil_div(TransA ? a.rows : a.cols, C::k),
+      stages<C::stages>, depth + (staged && residual.data),
       [&](int j, int stage) {
+        if constexpr (staged)
+          if (residual.data && j == depth) {
+            p.fetch(tile_in_stage<C>(s, stage), residual, 0, r0, c0);
+            return;
+          }
         const int k0 = j * C::k;
         p.fetch(s.a[stage], a, 0, TransA ? k0 : r0, TransA ? r0 : k0);
         p.fetch(s.b[stage], b, 0, TransB ? c0 : k0, TransB ? k0 : c0);
       },
       [&](auto& p, auto& steps) {
         auto acc = p.accumulator(shape<C::m, C::n>);
-        steps([&](int, int stage) {
+        const auto multiply = [&](int, int stage) {
           p.dot(acc, op(s.a[stage], std::bool_constant<TransA>{}),
                 op(s.b[stage], std::bool_constant<TransB>{}));
-        });
+        };
+        if constexpr (staged)
+          steps(depth, multiply);
+        else
+          steps(multiply);
         p.dot_wait(acc);
+        if constexpr (staged) {
+          if (residual.data) {
+            decltype(p.cast(type<T>, acc)) more;
+            steps.one([&](int, int stage) { p.read(more, tile_in_stage<C>(s, stage)); });
+            acc += more;
+          }
+        } else {
+          if (residual.data) p.add_block(acc, residual, r0, c0);
+        }
         finish(p, acc);
         p.store_tile(c, 0, r0, c0, acc, s.out);
       });
@@ -137,11 +170,10 @@ struct Gemm {
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
     const int rows = ceil_div(a.c.rows, C::m), cols = ceil_div(a.c.cols, C::n);
     p.for_tiles(rows * cols, [&](int t) {
-      const TileIndex at = banded(t, rows, cols, C::band);
+      const TileIndex at = p.banded(t, rows, cols, C::band);
       const int r0 = at.row * C::m, c0 = at.col * C::n;
-      gemm_tile<C, TransA, TransB>(p, a.a, a.b, a.c, s, r0, c0, [&](auto& p, auto& acc) {
-        if (a.residual.data) p.add_block(acc, a.residual, r0, c0);
-      });
+      gemm_tile<C, TransA, TransB>(
+          p, a.a, a.b, a.c, s, r0, c0, [](auto&, auto&) {}, a.residual);
     });
   }
 };

@@ -69,7 +69,7 @@ struct GemmGroup {
         next += tile_count<C>(a.parts[i].c);
       });
       const TileIndex at =
-          banded(t - first, ceil_div(part.c.rows, C::m), ceil_div(part.c.cols, C::n), C::band);
+          p.banded(t - first, ceil_div(part.c.rows, C::m), ceil_div(part.c.cols, C::n), C::band);
       gemm_tile<C, true, false>(p, part.a, part.b, part.c, s, at.row * C::m, at.col * C::n,
                                 [](auto&, auto&) {});
     });

@@ -60,7 +60,7 @@ struct Qkv {
   CRIA_FN static void run(P& p, const Args& a, Shared& s) {
     const int rows = ceil_div(a.y.rows, C::m), cols = ceil_div(a.y.cols, C::n);
     p.for_tiles(rows * cols, [&](int t) {
-      const TileIndex at = banded(t, rows, cols, C::band);
+      const TileIndex at = p.banded(t, rows, cols, C::band);
       const int r0 = at.row * C::m, c0 = at.col * C::n;
       gemm_tile<C, false, true>(p, a.x, a.w, a.y, s, r0, c0, [&](auto& p, auto& acc) {
         const Mask heads{a.y.rows - r0, a.turned - c0};

@@ -49,6 +49,9 @@ class ProgramBase {
   }
 
   CRIA_FN int program_id(int axis) const { return id_[axis]; }
+  CRIA_FN TileIndex banded(int t, int rows, int cols, int band) const {
+    return tile::banded(t, rows, cols, band);
+  }
   CRIA_FN int num_programs(int axis) const {
     const Grid& g = launch_.programs;
     return axis == 0 ? static_cast<int>(g.x) : axis == 1 ? g.y : g.z;

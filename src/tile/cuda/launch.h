@@ -79,7 +79,6 @@ CRIA_FN void run_hopper(const Parameters<K>& params) {
       args.operands([&](const char*, auto& t, auto... tag) {
         if (sizeof...(tag) == 0 && t.data) ptx::tma_prefetch_map(t.descriptor);
       });
-      ptx::wait_for_previous_grid();
       ProducerProgram<K> p(ptx::shared_address(&barriers));
       run_kernel<K>(p, args);
     }

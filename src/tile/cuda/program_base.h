@@ -30,6 +30,13 @@ struct ProgramId {
   CRIA_FN int num_programs(int axis) const {
     return axis == 0 ? gridDim.x : axis == 1 ? gridDim.y : gridDim.z;
   }
+  // NOTE: read at once, or the compiler leaves the divisions to the store that ends a tile, where
+  // nothing hides them.
+  CRIA_FN TileIndex banded(int t, int rows, int cols, int band) const {
+    const TileIndex at = tile::banded(t, rows, cols, band);
+    ptx::touch(at.row), ptx::touch(at.col);
+    return at;
+  }
 };
 
 // The word that programs of one kernel meet at; see grid_sync.

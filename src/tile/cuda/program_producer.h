@@ -31,6 +31,7 @@ class ProducerProgram : public ProgramId {
     static_assert(R % 32 == 0, "fetch: TMA boxes are 32, 64, 128 or 256 rows");
     constexpr int height = min_of(R & -R, 256), box = std::countr_zero(unsigned(height)) - 5;
     if (!in_pipeline_ && !prologue_open_) {
+      wait_for_previous_grid();
       ptx::mbarrier_wait(bar_.prologue_empty(prologue_.stage), prologue_.phase ^ 1);
       prologue_open_ = true;
     }
@@ -49,6 +50,7 @@ class ProducerProgram : public ProgramId {
   CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume) {
     static_assert(S <= kMaxStages, "pipeline: too many stages");
     close_prologue();
+    wait_for_previous_grid();
 #pragma unroll 1
     for (int j = 0; j < n; ++j) {
       ptx::mbarrier_wait(bar_.empty(at_.stage), at_.phase ^ 1);
@@ -63,6 +65,11 @@ class ProducerProgram : public ProgramId {
   }
 
  private:
+  // Before the first fetch, but after what leads up to it.
+  CRIA_FN void wait_for_previous_grid() {
+    if (!begun_) ptx::wait_for_previous_grid();
+    begun_ = true;
+  }
   CRIA_FN void close_prologue() {
     if (!prologue_open_) return;
     prologue_open_ = false;
@@ -73,7 +80,7 @@ class ProducerProgram : public ProgramId {
   BarrierAddresses bar_;
   RingPosition at_, prologue_;
   int expected_ = 0;
-  bool prologue_open_ = false, in_pipeline_ = false;
+  bool prologue_open_ = false, in_pipeline_ = false, begun_ = false;
 };
 
 }  // namespace cuda
