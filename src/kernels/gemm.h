@@ -96,8 +96,9 @@ CRIA_FN auto tile_in_stage(const Shared& s, int stage) {
     return s.b[stage].as(shape<C::m, C::n>);
 }
 template <class C>
-inline constexpr bool has_tile_in_stage = C::hopper&& C::groups == 1 &&
-                                          (C::n <= C::k || C::m <= C::k);
+constexpr bool has_tile_in_stage() {
+  return C::hopper && C::groups == 1 && (C::n <= C::k || C::m <= C::k);
+}
 
 // One tile of c = op(a) op(b) [+ residual], at row r0 and column c0; `finish` may change the sums
 // before they are stored. Where it can, the residual comes through a stage behind the operands.
@@ -111,7 +112,7 @@ CRIA_FN void gemm_tile(P& p, const Tensor<const T>& a, const Tensor<const T>& b,
     else
       return view;
   };
-  constexpr bool staged = has_tile_in_stage<C>;
+  constexpr bool staged = has_tile_in_stage<C>();
   const int depth = ceil_div(TransA ? a.rows : a.cols, C::k);
   p.pipeline(
       stages<C::stages>, depth + (staged && residual.data),
