@@ -71,12 +71,8 @@ std::vector<TensorDifference> diff_plans(TrainerOptions options, const std::stri
   }
   std::vector<TensorDifference> out;
   double stages = 5;
-  // Both plans are off, each by the bound. In f32 that is mostly the rounding of sums: attention
-  // adds up all queries that share a key on tensor cores, which cut every sum they write.
-  const ModelConfig& model = options.model;
-  const double queries = double(options.seq) * model.heads / model.kv_heads;
-  const double of_sums = std::sqrt(queries) * roundoff(DType::f32);
-  const double unit = 2 * (stage_roundoff(options.dtype, options.precision) + of_sums);
+  // Both plans are off, each by the bound.
+  const double unit = 2 * stage_roundoff(options.dtype, options.precision);
   auto trainer = trainer_of(options, plan, seed);
   trainer->watch(batch, [&](const Made& made) {
     auto found = reference.find(made.name);
