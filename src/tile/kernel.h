@@ -27,7 +27,8 @@ struct Grid {
 enum class Lowering { kAmpere, kHopper };
 
 // How fp32 operands of dot are multiplied on tensor cores: tf32 keeps 10 mantissa bits; kFp32
-// splits each operand into two tf32 parts and adds three products, which recovers fp32 accuracy.
+// splits each operand into two tf32 parts and adds three products, which recovers products in fp32.
+// NOTE: tensor cores cut the sums they write, so long ones are less accurate than rounded ones.
 enum class DotPrecision { kTf32, kFp32 };
 
 struct Traits {
