@@ -91,18 +91,25 @@ struct Fragment<float, N> {
   }
 };
 
-// c += a b for one 16 x 8 block.
+// c += a b for one 16 x 8 block. Tensor cores cut the sums they write instead of rounding them,
+// always towards zero: at full precision the products of a step are added up on their own, and c
+// takes what they come to with rounding. Over long sums that keeps the bits the cuts would take.
 template <DotPrecision, class T>
 CRIA_FN void multiply(float* c, const Fragment<T, 4>& a, const Fragment<T, 2>& b) {
   ptx::mma(Type<T>{}, c, a.v, b.v[0], b.v[1]);
 }
 template <DotPrecision Precision>
 CRIA_FN void multiply(float* c, const Fragment<float, 4>& a, const Fragment<float, 2>& b) {
-  if constexpr (Precision == DotPrecision::kFp32) {
-    ptx::mma_tf32(c, a.rest, b.v[0], b.v[1]);
-    ptx::mma_tf32(c, a.v, b.rest[0], b.rest[1]);
+  if constexpr (Precision == DotPrecision::kTf32) {
+    ptx::mma_tf32(c, a.v, b.v[0], b.v[1]);
+  } else {
+    float step[4] = {};
+    ptx::mma_tf32(step, a.rest, b.v[0], b.v[1]);
+    ptx::mma_tf32(step, a.v, b.rest[0], b.rest[1]);
+    ptx::mma_tf32(step, a.v, b.v[0], b.v[1]);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) c[i] += step[i];
   }
-  ptx::mma_tf32(c, a.v, b.v[0], b.v[1]);
 }
 
 // Where the fragments of A come from: shared memory, or registers in the layout of an accumulator.
@@ -131,15 +138,21 @@ struct RegisterOperand {
   }
 };
 
-// acc += A B. Unrolled over a panel of k, four steps, and no further: a loop of several products
-// in full would not fit the instruction cache.
+// Steps of k that are unrolled: a panel and no further, because a loop of several products in full
+// would not fit the instruction cache. At full precision a step is many independent products
+// already, and with more of them in sight the compiler holds so many sums at once that it spills.
+template <DotPrecision Precision, class T>
+inline constexpr int k_unroll = sizeof(T) == 4 && Precision == DotPrecision::kFp32 ? 1 : 4;
+
+// acc += A B.
 template <DotPrecision Precision, class T, bool Paired, int K, class A, class B, class L>
 CRIA_FN void dot_mma(Tile<float, L>& acc, A a, B b) {
   static_assert(K % k_step<T> == 0, "dot: the inner dimension must be a multiple of the mma step");
   static_assert(L::cols % 16 == 0, "dot: mma.sync takes columns of acc in groups of 16");
   static_assert(B::rows == K && B::cols == L::cols,
                 "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
-  constexpr int steps = K / k_step<T>, unrolled = steps % 4 == 0 ? 4 : steps;
+  constexpr int steps = K / k_step<T>, unroll = k_unroll<Precision, T>;
+  constexpr int unrolled = steps % unroll == 0 ? unroll : steps;
 #pragma unroll 1
   for (int k0 = 0; k0 < steps; k0 += unrolled) {
 #pragma unroll
