@@ -32,13 +32,13 @@ struct AttentionBackwardQkvArgs : AttentionBackwardInputs<T> {
   constexpr int group() const { return this->q.batch / this->k.batch; }
   // Queries of a head that are taken at a time; none if too many heads share keys.
   constexpr int chunk() const { return kHeldQueries / kQueryBlock / group() * kQueryBlock; }
-  // Keys that queries before q0 have seen.
-  constexpr int seen_before(int q0) const {
-    return q0 == 0 ? 0 : this->causal ? q0 + this->past() : this->k.rows;
+  // Keys that queries before q1 see.
+  constexpr int seen_by(int q1) const {
+    return q1 == 0 ? 0 : this->causal ? min_of(q1 + this->past(), this->k.rows) : this->k.rows;
   }
   // Keys that several chunks see.
   constexpr int seen_again() const {
-    return chunk() > 0 ? seen_before((this->q.rows - 1) / chunk() * chunk()) : 0;
+    return chunk() > 0 ? seen_by((this->q.rows - 1) / chunk() * chunk()) : 0;
   }
   Cost cost() const {
     if (dq.size() == 0) return {};
@@ -55,21 +55,24 @@ struct AttentionBackwardQkv {
   using Element = T;
   using Config = C;
   using Args = AttentionBackwardQkvArgs<T>;
-  static constexpr int block = C::traits.threads / 2;  // queries that dq is multiplied for at once
+  static constexpr bool assisted = C::traits.lowering == Lowering::kHopper;
+  // Queries that dq is multiplied for at once: 16 for each warp of those that do it.
+  static constexpr int block = assisted ? 64 : C::traits.threads / 2;
   static constexpr int parts = block / C::queries;
-  static_assert(C::keys == block && parts * C::queries == block && parts <= 2);
+  static_assert(C::keys == C::traits.threads / 2 && parts * C::queries == block && parts <= 2);
   static_assert(kQueryBlock % block == 0);
   template <int I>
   static constexpr std::integral_constant<int, I> index{};
   struct Shared {
     SharedTile<T, C::keys, C::head_dim> k, v;
     SharedTile<T, C::queries, C::head_dim, C::stages> q, dout;
-    SharedTile<T, C::keys, block> dscore;  // transposed; holds dk and dv at the end
+    SharedTile<T, C::keys, block, assisted ? 2 : 1> dscore;  // transposed; dk and dv at the end
     SavedAccumulators<block, C::head_dim, kHeldQueries / block> dq;
   };
   static constexpr Traits traits = [] {
     Traits t = C::traits;
     t.prologues = 1;
+    t.assisted = assisted;
     return t;
   }();
 
@@ -93,7 +96,7 @@ struct AttentionBackwardQkv {
     p.for_tiles(a.k.batch, [&](int kv_head) {
       for (Chunk now{0}; now.q0 < a.q.rows; now.q0 += a.chunk()) {
         now.q1 = min_of(now.q0 + a.chunk(), a.q.rows);
-        now.keys = a.causal ? now.q1 + a.past() : a.k.rows;
+        now.keys = a.seen_by(now.q1);
         for (int c0 = 0; c0 < now.keys; c0 += C::keys) run_keys(p, a, s, kv_head, now, c0);
       }
     });
@@ -111,7 +114,7 @@ struct AttentionBackwardQkv {
     constexpr int M = C::queries, N = C::keys;
     const int group = a.group();
     const int first = a.causal ? max_of(now.q0, max_of(c0 - a.past(), 0) / block * block) : now.q0;
-    const int per_head = ceil_div(now.q1 - first, block) * parts;
+    const int blocks = ceil_div(now.q1 - first, block), per_head = blocks * parts;
     const float to_log2 = a.scale * kLog2E;
 
     p.fetch(s.k[0], a.k, kv_head, c0, 0);
@@ -126,9 +129,8 @@ struct AttentionBackwardQkv {
         [&](auto& p, auto& steps) {
           if (c0 == 0) write_delta(p, a, kv_head, now);
           auto dk = p.accumulator(shape<N, C::head_dim>), dv = p.accumulator(shape<N, C::head_dim>);
-          auto dq = p.accumulator(shape<block, C::head_dim>);
           auto weight = p.accumulator(shape<N, M>), dscore = p.accumulator(shape<N, M>);
-          if (c0 < a.seen_before(now.q0)) {
+          if (c0 < a.seen_by(now.q0)) {
             dk = p.load(layout_of(dk), a.so_far, c0, 0, kv_head);
             dv = p.load(layout_of(dv), a.so_far, c0, 0, a.k.batch + kv_head);
           }
@@ -141,7 +143,7 @@ struct AttentionBackwardQkv {
                        : p.keep(p.load(cols_of(weight), x.row(head), query, query < inside));
           };
           auto lse = per_query(a.lse), delta = per_query(a.delta);
-          // Part of a block of queries; the last one multiplies for dq.
+          // Part of a block of queries; after the last one dscore of all is there.
           auto step = [&](auto part) {
             return [&, part](int, int stage) {
               p.dot(weight, s.k[0], trans(s.q[stage]), overwrite);
@@ -153,7 +155,6 @@ struct AttentionBackwardQkv {
                 weight = p.where(
                     row(p.arange(shape<M>)) * a.causal + last >= column(p.arange(shape<N>) + c0),
                     weight, 0.f);
-              const auto place = s.dq[(h * a.chunk() + r0 - now.q0) / block];
               r0 += M;
               if (r0 == first + per_head * M) ++h, r0 = first;
               lse = per_query(a.lse);  // of the step to come
@@ -163,49 +164,55 @@ struct AttentionBackwardQkv {
               update(dscore, GradientOfScore{}, delta, weight);
               auto rounded_dscore = p.cast(type<T>, dscore);
               p.dot(dk, rounded_dscore, s.q[stage]);
-              if constexpr (part == 0) p.sync();  // all have read the last block's dscore
-              p.write(s.dscore[0], rounded_dscore, part * M);
-              if constexpr (part == parts - 1) {
-                if (c0 == 0)
-                  dq = p.accumulator(shape<block, C::head_dim>);
-                else
-                  p.restore(dq, place);
-                p.sync();
-                p.dot(dq, trans(s.dscore[0]), s.k[0]);
-                delta = per_query(a.delta);
-                p.dot_wait(dv, dk, dq);
-                p.save(place, dq);
-              } else {
-                delta = per_query(a.delta);
-                p.dot_wait(dv, dk);
-              }
+              if constexpr (part == 0) steps.next_hand();
+              p.write(s.dscore[steps.hand()], rounded_dscore, part * M);
+              if constexpr (part == parts - 1) steps.hand_over();
+              delta = per_query(a.delta);
+              p.dot_wait(dv, dk);
             };
           };
           p.fetch_wait();
-          for (int blocks = per_head / parts * group; blocks > 0; --blocks) {
+          p.sync();  // what was stored through dscore has left it
+          for (int i = 0; i < blocks * group; ++i) {
             steps.one(step(index<0>));
             if constexpr (parts > 1) steps.one(step(index<1>));
           }
           p.fetch_done();
-          p.sync();
+          steps.take_back();
           if (now.q1 < a.q.rows) {
             p.store(a.so_far, dk, c0, 0, kv_head);
             p.store(a.so_far, dv, c0, 0, a.k.batch + kv_head);
           } else {
             dk *= a.scale;
             a.template turn_back<C>(p, dk, c0);
-            constexpr bool two = traits.lowering == Lowering::kHopper;  // else nothing is staged
-            static_assert(!two || block >= 2 * C::head_dim, "dscore has room for both");
+            static_assert(!assisted || block == C::head_dim, "a dscore has room for dk");
             p.store_tile(a.dk, kv_head, c0, 0, dk, s.dscore[0].as(shape<N, C::head_dim>, 0));
-            p.store_tile(a.dv, kv_head, c0, 0, dv, s.dscore[0].as(shape<N, C::head_dim>, two));
+            p.store_tile(a.dv, kv_head, c0, 0, dv, s.dscore[assisted].as(shape<N, C::head_dim>, 0));
           }
-          if (c0 + N >= now.keys) store_dq(p, a, s, kv_head, now);
+        },
+        blocks * group,
+        [&](auto& p, int i, int hand) {
+          const int h = i / blocks, r0 = first + i % blocks * block;
+          const auto place = s.dq[(h * a.chunk() + r0 - now.q0) / block];
+          auto dq = p.accumulator(shape<block, C::head_dim>);
+          if (c0 > 0) p.restore(dq, place);
+          p.dot(dq, trans(s.dscore[hand]), s.k[0]);
+          p.dot_wait(dq);
+          p.hand_back();
+          p.sync();  // all have taken theirs, and what was stored through a place has left it
+          if (c0 + N < a.seen_by(r0 + block)) {
+            p.save(place, dq);
+          } else {
+            dq *= a.scale;
+            a.template turn_back<C>(p, dq, a.past() + r0);
+            p.store_tile(a.dq, kv_head * group + h, r0, 0, dq, place.as(type<T>));
+          }
         });
   }
 
   template <class P>
   CRIA_FN static void write_delta(P& p, const Args& a, int kv_head, const Chunk& now) {
-    constexpr int rows = 2 * block;  // in flight at a time
+    constexpr int rows = 2 * C::keys;  // in flight at a time
     for (int head = kv_head * a.group(); head < (kv_head + 1) * a.group(); ++head)
       for (int r0 = now.q0; r0 < now.q1; r0 += rows) {
         auto delta = p.sum(p.load(a.o, shape<rows, C::head_dim>, r0, 0, head) *
@@ -215,21 +222,6 @@ struct AttentionBackwardQkv {
                 delta, Mask{now.q1 - r0, 1});
       }
     p.sync();
-  }
-
-  template <class P>
-  CRIA_FN static void store_dq(P& p, const Args& a, Shared& s, int kv_head, const Chunk& now) {
-    auto dq = p.accumulator(shape<block, C::head_dim>);
-    for (int h = 0; h < a.group(); ++h)
-      for (int r0 = now.q0; r0 < now.q1; r0 += block) {
-        const int head = kv_head * a.group() + h;
-        const auto place = s.dq[(h * a.chunk() + r0 - now.q0) / block];
-        p.restore(dq, place);
-        p.sync();  // all have taken theirs
-        dq *= a.scale;
-        a.template turn_back<C>(p, dq, a.past() + r0);
-        p.store_tile(a.dq, head, r0, 0, dq, place.as(type<T>));
-      }
   }
 };
 

@@ -38,6 +38,7 @@ struct Traits {
   int groups = 1;     // kHopper: groups of `threads`, each taking every groups-th tile of for_tiles
   int prologues = 1;  // kHopper, 1 or 2: tiles of for_tiles whose fetches outside a pipeline have a
                       // shared tile of their own, so that the next one's come early
+  bool assisted = false;     // kHopper: what pipelines hand over is for a warpgroup of its own
   bool persistent = false;   // grid(args).x tiles are spread over at most one wave of programs
   bool cooperative = false;  // uses grid_sync: all programs must be resident at once
   DotPrecision dot = DotPrecision::kFp32;

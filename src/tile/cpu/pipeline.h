@@ -8,11 +8,17 @@ namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
 // steps(body) runs all steps that remain, steps(n, body) the next n, steps.one(body) the next:
-// body(step, stage).
-template <int S, class Fetch>
+// body(step, stage). What is handed over is dealt with on the spot.
+template <int S, class P, class Fetch, class Assist>
 struct Steps {
+  P& p;
   Fetch& fetch;
-  int n, j = 0;
+  Assist& assist;
+  int n, j = 0, handed = 0;
+  CRIA_FN int next_hand() const { return hand(); }
+  CRIA_FN int hand() const { return 0; }
+  CRIA_FN void hand_over() { assist(p, handed++, 0); }
+  CRIA_FN void take_back() const {}
   template <class Body>
   CRIA_FN void operator()(Body body) {
     (*this)(n - j, body);
@@ -30,11 +36,11 @@ struct Steps {
   }
 };
 
-template <int S, class P, class Fetch, class Consume>
-CRIA_FN void run_pipeline(P& p, int n, Fetch fetch, Consume consume) {
+template <int S, class P, class Fetch, class Consume, class Assist>
+CRIA_FN void run_pipeline(P& p, int n, Fetch fetch, Consume consume, Assist assist) {
   static_assert(S >= 2, "pipeline: at least two stages, one to fill while one is used");
   for (int j = 0; j < S - 1 && j < n; ++j) fetch(j, j);
-  Steps<S, Fetch> steps{fetch, n};
+  Steps<S, P, Fetch, Assist> steps{p, fetch, assist, n};
   consume(p, steps);
 }
 

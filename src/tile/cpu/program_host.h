@@ -89,9 +89,14 @@ class ProgramHost : public ProgramBase<K, Probe> {
   }
   CRIA_FN void sync() const {}
   template <int S, class Fetch, class Consume>
-  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume consume) {
-    run_pipeline<S>(*this, n, fetch, consume);
+  CRIA_FN void pipeline(Stages<S> s, int n, Fetch fetch, Consume consume) {
+    pipeline(s, n, fetch, consume, 0, [](auto&, int, int) {});
   }
+  template <int S, class Fetch, class Consume, class Assist>
+  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume consume, int, Assist assist) {
+    run_pipeline<S>(*this, n, fetch, consume, assist);
+  }
+  CRIA_FN void hand_back() const {}
 
   // ---- dot
   template <class L, class A, class B>

@@ -57,7 +57,7 @@ CRIA_FN void warm_up(const Args& args) {
 template <class K>
 CRIA_FN void run_hopper(const Parameters<K>& params) {
   __shared__ PipelineBarriers barriers;
-  constexpr int consumers = consumer_threads<K>();
+  constexpr int consumers = consumer_threads<K>(), assistants = assistant_threads<K>();
   if (threadIdx.x == 0) {
     for (int s = 0; s < kMaxStages; ++s) {
       ptx::mbarrier_init(ptx::shared_address(&barriers.full[s]), 1);
@@ -65,7 +65,12 @@ CRIA_FN void run_hopper(const Parameters<K>& params) {
     }
     for (int s = 0; s < kMaxPrologues; ++s) {
       ptx::mbarrier_init(ptx::shared_address(&barriers.prologue_full[s]), 1);
-      ptx::mbarrier_init(ptx::shared_address(&barriers.prologue_empty[s]), consumers / 32);
+      ptx::mbarrier_init(ptx::shared_address(&barriers.prologue_empty[s]),
+                         (consumers + assistants) / 32);
+    }
+    for (int h = 0; h < kHands && assistants > 0; ++h) {
+      ptx::mbarrier_init(ptx::shared_address(&barriers.handed_over[h]), consumers / 32);
+      ptx::mbarrier_init(ptx::shared_address(&barriers.handed_back[h]), assistants / 32);
     }
     ptx::mbarrier_init_fence();
   }
@@ -73,15 +78,22 @@ CRIA_FN void run_hopper(const Parameters<K>& params) {
   int next = 0;
   args.operands([&](const char*, auto& t, auto...) { t.descriptor = &params.maps[next++]; });
   __syncthreads();
-  if (threadIdx.x >= consumers) {
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
+  if (warp >= (consumers + assistants) / 32) {
     ptx::set_registers_down<RegisterSplit<K>::producer>();
-    if (__shfl_sync(~0u, threadIdx.x / 32, 0) == consumers / 32 && ptx::elect()) {
+    if (warp == (consumers + assistants) / 32 && ptx::elect()) {
       args.operands([&](const char*, auto& t, auto... tag) {
         if (sizeof...(tag) == 0 && t.data) ptx::tma_prefetch_map(t.descriptor);
       });
       ProducerProgram<K> p(ptx::shared_address(&barriers));
       run_kernel<K>(p, args);
     }
+  } else if (assistants > 0 && warp >= consumers / 32) {
+    ptx::set_registers_down<RegisterSplit<K>::assistant>();
+    ptx::wait_for_previous_grid();
+    ConsumerProgram<Assistant<K>> p(ptx::shared_address(&barriers));
+    run_kernel<K>(p, args);
+    p.finish();
   } else {
     ptx::set_registers_up<RegisterSplit<K>::consumer>();
     ptx::wait_for_previous_grid();

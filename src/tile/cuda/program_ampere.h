@@ -76,11 +76,22 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
 
   // ---- pipeline: one barrier per step: wait for stage j, refill the stage that step j - 1 freed,
   // compute
-  template <int S, class Fetch>
+  template <int S, class Fetch, class Assist>
   struct Steps {
     ProgramAmpere& p;
     Fetch& fetch;
-    int n, j = 0;
+    Assist& assist;
+    int n, j = 0, handed = 0;
+    CRIA_FN int next_hand() {
+      p.sync();
+      return hand();
+    }
+    CRIA_FN int hand() const { return 0; }
+    CRIA_FN void hand_over() {
+      p.sync();
+      assist(p, handed++, 0);
+    }
+    CRIA_FN void take_back() { p.sync(); }
     template <class Body>
     CRIA_FN void operator()(Body body) {
       (*this)(n - j, body);
@@ -101,8 +112,13 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
       ++j;
     }
   };
+  CRIA_FN void hand_back() {}
   template <int S, class Fetch, class Consume>
-  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume consume) {
+  CRIA_FN void pipeline(Stages<S> s, int n, Fetch fetch, Consume consume) {
+    pipeline(s, n, fetch, consume, 0, [](auto&, int, int) {});
+  }
+  template <int S, class Fetch, class Consume, class Assist>
+  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume consume, int, Assist assist) {
     static_assert(S >= 2, "pipeline: at least two stages, one to fill while one is used");
     sync();  // stages of an earlier pipeline are free
 #pragma unroll
@@ -110,7 +126,7 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
       if (s < n) fetch(s, s);
       ptx::copy_async_commit();
     }
-    Steps<S, Fetch> steps{*this, fetch, n};
+    Steps<S, Fetch, Assist> steps{*this, fetch, assist, n};
     consume(*this, steps);
   }
 

@@ -20,8 +20,10 @@ inline namespace cuda {
 template <class K>
 class ConsumerProgram : public ProgramBase<K, true> {
   using Base = ProgramBase<K, true>;
-  static constexpr int kGroupTurn = 8;  // named barriers: 1.. of warpgroups, 8.. of groups' turns
-  static constexpr int kGroupSync = 12;
+  static constexpr bool assists = requires { K::assists; };
+  // Named barriers: of warpgroups, of groups' turns, of groups.
+  static constexpr int kOfWarpgroups = assists ? 7 : 1, kGroupTurn = 8;
+  static constexpr int kGroupSync = assists ? 15 : 12;
 
  public:
   using Base::groups;
@@ -73,10 +75,39 @@ class ConsumerProgram : public ProgramBase<K, true> {
     Base::sync();
   }
 
-  template <int S>
+  template <int S, class Assist>
   struct Steps {
     ConsumerProgram& p;
-    int n, j = 0;
+    Assist& assist;
+    int n, j = 0, handed = 0;
+    // The shared tile to write for the assistant next, once it is not in use any more.
+    CRIA_FN int next_hand() {
+      if constexpr (K::traits.assisted)
+        ptx::mbarrier_wait(p.bar_.handed_back(p.hands_.stage), p.hands_.phase ^ 1);
+      else
+        p.sync();
+      return hand();
+    }
+    CRIA_FN int hand() const { return p.hands_.stage; }
+    // To the assistant, who begins when all have come here.
+    CRIA_FN void hand_over() {
+      if constexpr (K::traits.assisted) {
+        p.arrive(p.bar_.handed_over(p.hands_.stage));
+        p.hands_.template advance<kHands>();
+      } else {
+        p.sync();
+        assist(p, handed++, 0);
+      }
+    }
+    // All that was handed over.
+    CRIA_FN void take_back() {
+      if constexpr (K::traits.assisted) {
+        const RingPosition last = p.hands_.template before<kHands>();
+        ptx::mbarrier_wait(p.bar_.handed_back(last.stage), last.phase);
+      } else {
+        p.sync();
+      }
+    }
     template <class Body>
     CRIA_FN void operator()(Body body) {
       run_to(n, body);
@@ -124,14 +155,34 @@ class ConsumerProgram : public ProgramBase<K, true> {
     }
   };
   template <int S, class Fetch, class Consume>
-  CRIA_FN void pipeline(Stages<S>, int n, Fetch, Consume consume) {
+  CRIA_FN void pipeline(Stages<S> s, int n, Fetch fetch, Consume consume) {
+    pipeline(s, n, fetch, consume, 0, [](auto&, int, int) {});
+  }
+  template <int S, class Fetch, class Consume, class Assist>
+    requires(assists)
+  CRIA_FN void pipeline(Stages<S>, int, Fetch, Consume, int hand_overs, Assist assist) {
+    if (prologue_open_) fetch_wait();
+#pragma unroll 1
+    for (int i = 0; i < hand_overs; ++i) {
+      ptx::mbarrier_wait(bar_.handed_over(hands_.stage), hands_.phase);
+      assist(*this, i, hands_.stage);
+      hands_.template advance<kHands>();
+    }
+    fetch_done();
+  }
+  CRIA_FN void hand_back() {
+    if constexpr (assists) arrive(bar_.handed_back(hands_.stage));
+  }
+  template <int S, class Fetch, class Consume, class Assist>
+    requires(!assists)
+  CRIA_FN void pipeline(Stages<S>, int n, Fetch, Consume consume, int, Assist assist) {
     if (!active_) {
       at_.skip<S>(n);
       return;
     }
     // NOTE: a parity wait can lag by one phase only, so groups enter the main loop in turn.
     if constexpr (groups > 1) ptx::bar_sync(kGroupTurn + group_, 2 * threads);
-    Steps<S> steps{*this, n};
+    Steps<S, Assist> steps{*this, assist, n};
     consume(*this, steps);
     if (K::traits.prologues == 1) fetch_done();
   }
@@ -216,7 +267,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
     constexpr int map_64_rows = 1 * kMapBytes;
     constexpr bool in_turn = Buffers > 1 && Buffers != panels;
     const int wg = own_warpgroup();
-    const int barrier = 1 + group_ * warpgroups + wg;
+    const int barrier = kOfWarpgroups + group_ * warpgroups + wg;
     const uint32_t mine = staging + group_ * Buffers * panel_bytes;
 #pragma unroll
     for (int panel = 0; panel < panels; ++panel) {
@@ -265,8 +316,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
   CRIA_FN void next_prologue() {
     if (tid() % 128 == 0) ptx::tma_store_wait_read<0>();
     finish_reads();
-    __syncwarp();
-    if (tid() % 32 == 0) ptx::mbarrier_arrive(bar_.prologue_empty(prologue_.stage));
+    arrive(bar_.prologue_empty(prologue_.stage));
     prologue_.template advance<K::traits.prologues>();
   }
   // NOTE: an arrival does not wait for ldmatrix: without a fence, the next fetch can overwrite what
@@ -297,8 +347,12 @@ class ConsumerProgram : public ProgramBase<K, true> {
   }
   CRIA_FN void release(int stage) {
     finish_reads();
+    arrive(bar_.empty(stage));
+  }
+  // A warp counts once.
+  CRIA_FN void arrive(uint32_t barrier) const {
     __syncwarp();
-    if (tid() % 32 == 0) ptx::mbarrier_arrive(bar_.empty(stage));
+    if (tid() % 32 == 0) ptx::mbarrier_arrive(barrier);
   }
   template <class L>
   static CRIA_FN void pin(Tile<float, L>& t) {
@@ -394,7 +448,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
   }
 
   BarrierAddresses bar_;
-  RingPosition at_, prologue_;
+  RingPosition at_, prologue_, hands_;
   int group_, in_flight_ = 0, held_ = -1, stores_ = 0;
   bool prologue_open_ = false, prologue_held_ = false, active_ = true;
   bool reads_ = false;  // of shared tiles, since one was last released

@@ -46,8 +46,8 @@ class ProducerProgram : public ProgramId {
                       {c0 + panel * v.panel_cols, r0 + r, batch % t.heads, batch / t.heads}, done);
   }
   CRIA_FN void fetch_wait() { close_prologue(); }
-  template <int S, class Fetch, class Consume>
-  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume) {
+  template <int S, class Fetch, class... Others>
+  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, const Others&...) {
     static_assert(S <= kMaxStages, "pipeline: too many stages");
     close_prologue();
     wait_for_previous_grid();
