@@ -1,9 +1,10 @@
 // Flash attention, backward, in one pass: dq, dk and dv of a head of keys and of the heads that
 // share it, five products instead of the seven of attention_backward.h, whose formulas these are.
 // A program walks the queries of one block of keys after the other, on transposed tiles. dk and dv
-// grow in registers while a block lasts, dq of all queries in shared memory, so that nothing is
-// added up in an order that could change. Where shared memory holds dq of some queries only, they
-// are taken in chunks, and dk and dv of the keys that a later chunk sees again wait in memory.
+// grow in registers while a block lasts; dq of all queries grows in shared memory, which is left to
+// an assistant. So nothing is added up in an order that could change. Where shared memory holds dq
+// of some queries only, they are taken in chunks, and dk and dv of the keys that a later chunk sees
+// again wait in memory.
 #pragma once
 
 #include "kernels/attention_backward.h"
@@ -164,7 +165,6 @@ struct AttentionBackwardQkv {
               update(dscore, GradientOfScore{}, delta, weight);
               auto rounded_dscore = p.cast(type<T>, dscore);
               p.dot(dk, rounded_dscore, s.q[stage]);
-              if constexpr (part == 0) steps.next_hand();
               p.write(s.dscore[steps.hand()], rounded_dscore, part * M);
               if constexpr (part == parts - 1) steps.hand_over();
               delta = per_query(a.delta);

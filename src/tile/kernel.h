@@ -27,8 +27,7 @@ struct Grid {
 enum class Lowering { kAmpere, kHopper };
 
 // How fp32 operands of dot are multiplied on tensor cores: tf32 keeps 10 mantissa bits; kFp32
-// splits each operand into two tf32 parts and adds three products, which recovers products in fp32.
-// NOTE: tensor cores cut the sums they write, so long ones are less accurate than rounded ones.
+// splits each operand into two tf32 parts and adds three products, which recovers fp32.
 enum class DotPrecision { kTf32, kFp32 };
 
 struct Traits {
@@ -42,6 +41,19 @@ struct Traits {
   bool persistent = false;   // grid(args).x tiles are spread over at most one wave of programs
   bool cooperative = false;  // uses grid_sync: all programs must be resident at once
   DotPrecision dot = DotPrecision::kFp32;
+};
+
+// A kernel as its assistant sees it: what is handed over is for one warpgroup.
+inline constexpr int kAssistantThreads = 128;
+template <class K>
+struct Assistant : K {
+  static constexpr bool assists = true;
+  static constexpr Traits traits = [] {
+    Traits t = K::traits;
+    t.threads = kAssistantThreads;
+    t.groups = 1;
+    return t;
+  }();
 };
 
 // Args::operands(visit) calls visit(name, tensor) for every operand. visit(name, tensor,

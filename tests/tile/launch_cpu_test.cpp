@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "base/tensor.h"
@@ -72,6 +73,40 @@ TEST(CpuLaunch, PipelineFetchesAheadInOrder) {
       }
     }
   });
+}
+
+struct Assisted : test::Bare<float, 256> {
+  static constexpr Traits traits{.threads = 256, .assisted = true};
+};
+
+TEST(CpuLaunch, WhatIsHandedOverIsDoneOnTheSpotByAProgramOfOneWarpgroup) {
+  std::string log;
+  auto run = [&](auto& p) {
+    p.pipeline(
+        stages<2>, 3, [](int, int) {},
+        [&](auto& p, auto& steps) {
+          steps([&](int j, int) {
+            log += "s" + std::to_string(j) + " ";
+            EXPECT_EQ(steps.hand(), 0);
+            if (j != 1) steps.hand_over();
+          });
+          steps.take_back();
+          log += std::to_string(p.threads);
+        },
+        2,
+        [&](auto& assistant, int i, int hand) {
+          EXPECT_EQ(hand, 0);
+          EXPECT_EQ(assistant.program_id(0), 1);
+          EXPECT_EQ(assistant.program_id(1), 2);
+          EXPECT_EQ(assistant.program_id(2), 3);
+          log += "a" + std::to_string(i) + "." + std::to_string(assistant.threads) + " ";
+          assistant.hand_back();
+        });
+  };
+  test::with_program<Assisted>(run, {3, 4, 5}, 1 + 3 * (2 + 4 * 3));
+  EXPECT_EQ(std::exchange(log, {}), "s0 a0.128 s1 s2 a1.128 256");
+  test::with_program<test::Bare<float, 256>>(run, {3, 4, 5}, 1 + 3 * (2 + 4 * 3));
+  EXPECT_EQ(log, "s0 a0.256 s1 s2 a1.256 256");
 }
 
 // Phase 1 writes h, phase 2 reads what other programs wrote: y[t] = h[n - 1 - t] + 1.

@@ -15,9 +15,11 @@ struct Steps {
   Fetch& fetch;
   Assist& assist;
   int n, j = 0, handed = 0;
-  CRIA_FN int next_hand() const { return hand(); }
   CRIA_FN int hand() const { return 0; }
-  CRIA_FN void hand_over() { assist(p, handed++, 0); }
+  CRIA_FN void hand_over() {
+    auto assistant = p.assistant();
+    assist(assistant, handed++, 0);
+  }
   CRIA_FN void take_back() const {}
   template <class Body>
   CRIA_FN void operator()(Body body) {

@@ -331,6 +331,11 @@ class ProgramBase {
   static CRIA_FN Mask inside(const Tensor<T>& t, int r0, int c0) {
     return {t.rows - r0, t.cols - c0};
   }
+  CRIA_FN const LaunchState& launch() const { return launch_; }
+  CRIA_FN int64_t index() const {
+    const Grid& g = launch_.programs;
+    return id_[0] + g.x * (id_[1] + int64_t{g.y} * id_[2]);
+  }
   [[no_unique_address]] Probe probe_;
 
  private:

@@ -97,6 +97,11 @@ class ProgramHost : public ProgramBase<K, Probe> {
     run_pipeline<S>(*this, n, fetch, consume, assist);
   }
   CRIA_FN void hand_back() const {}
+  // The program that does what is handed over.
+  CRIA_FN auto assistant() const {
+    using Helper = std::conditional_t<K::traits.assisted, Assistant<K>, K>;
+    return ProgramHost<Helper, Probe>(this->launch(), this->index(), spare_, probe_);
+  }
 
   // ---- dot
   template <class L, class A, class B>

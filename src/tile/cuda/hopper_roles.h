@@ -57,7 +57,7 @@ template <class K>
 constexpr int consumer_threads() {
   return K::traits.threads * K::traits.groups;
 }
-inline constexpr int kProducerThreads = 128, kAssistantThreads = 128;
+inline constexpr int kProducerThreads = 128;
 template <class K>
 constexpr int assistant_threads() {
   return K::traits.assisted ? kAssistantThreads : 0;
@@ -67,19 +67,6 @@ constexpr int block_threads() {
   return consumer_threads<K>() + assistant_threads<K>() +
          (K::traits.lowering == Lowering::kHopper ? kProducerThreads : 0);
 }
-
-// A kernel as its assistant sees it: all of what is handed over is for one warpgroup.
-template <class K>
-struct Assistant {
-  using Element = typename K::Element;
-  static constexpr bool assists = true;
-  static constexpr Traits traits = [] {
-    Traits t = K::traits;
-    t.threads = kAssistantThreads;
-    t.groups = 1;
-    return t;
-  }();
-};
 
 // Registers per thread of each role, from the 64 K of a multiprocessor; multiples of 8.
 // NOTE: a producer below 32 registers spills (40 with up to two consumer warpgroups).

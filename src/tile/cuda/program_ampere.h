@@ -82,11 +82,10 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
     Fetch& fetch;
     Assist& assist;
     int n, j = 0, handed = 0;
-    CRIA_FN int next_hand() {
+    CRIA_FN int hand() {
       p.sync();
-      return hand();
+      return 0;
     }
-    CRIA_FN int hand() const { return 0; }
     CRIA_FN void hand_over() {
       p.sync();
       assist(p, handed++, 0);

@@ -1,7 +1,8 @@
 // The sm_90a lowering: fetch and store_tile are TMA, dot is wgmma, pipeline is a producer warpgroup
 // that only fetches and consumer warpgroups that only compute, meeting at mbarriers. A role is a
 // type of program: the kernel's body is instantiated once for each, and the producer's program has
-// only the members a producer may use (program_producer.h). This is the consumers'.
+// only the members a producer may use (program_producer.h). This is the consumers', and that of the
+// assistant, a warpgroup that runs nothing but what the pipelines of an assisted kernel hand over.
 //
 // Contract: all pipelines of a kernel have the same number of stages; fetches outside a pipeline
 // (its prologue) need groups == 1, one prologue for each pipeline; groups that take turns run all
@@ -32,6 +33,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
   using Base::warps;
   static constexpr int warpgroups = threads / 128;
   static_assert(threads % 128 == 0, "the Hopper lowering computes in warpgroups of 128 threads");
+  static_assert(!K::traits.assisted || groups == 1, "groups that take turns have no assistant");
 
   CRIA_FN explicit ConsumerProgram(uint32_t barriers)
       : Base(threadIdx.x % threads, kGroupSync + own_group()), bar_{barriers}, group_(own_group()) {
@@ -80,15 +82,14 @@ class ConsumerProgram : public ProgramBase<K, true> {
     ConsumerProgram& p;
     Assist& assist;
     int n, j = 0, handed = 0;
-    // The shared tile to write for the assistant next, once it is not in use any more.
-    CRIA_FN int next_hand() {
+    // Which of the shared tiles to write for the assistant, once it has done with it.
+    CRIA_FN int hand() {
       if constexpr (K::traits.assisted)
         ptx::mbarrier_wait(p.bar_.handed_back(p.hands_.stage), p.hands_.phase ^ 1);
       else
         p.sync();
-      return hand();
+      return p.hands_.stage;
     }
-    CRIA_FN int hand() const { return p.hands_.stage; }
     // To the assistant, who begins when all have come here.
     CRIA_FN void hand_over() {
       if constexpr (K::traits.assisted) {
@@ -158,6 +159,7 @@ class ConsumerProgram : public ProgramBase<K, true> {
   CRIA_FN void pipeline(Stages<S> s, int n, Fetch fetch, Consume consume) {
     pipeline(s, n, fetch, consume, 0, [](auto&, int, int) {});
   }
+  // The assistant's.
   template <int S, class Fetch, class Consume, class Assist>
     requires(assists)
   CRIA_FN void pipeline(Stages<S>, int, Fetch, Consume, int hand_overs, Assist assist) {
