@@ -81,14 +81,14 @@ struct AttentionBackwardQkv {
     return a.template fits<C>() && (a.q.rows > 0 || a.k.rows == 0) &&
            (!a.causal || a.past() >= 0) && a.chunk() > 0 && a.so_far.rows >= a.seen_again();
   }
-  // On a GPU for short rows only: a program needs all of a multiprocessor's shared memory, and its
-  // eight warps wait more than those of several smaller programs, which pays while these have
-  // little to do. And only where all multiprocessors have a head in the last round, which takes as
-  // long as any other.
+  // On a GPU for short rows only, where most keys are seen by one chunk: a program needs all of a
+  // multiprocessor's shared memory, and its warps wait more than those of several smaller programs,
+  // which pays while these have little to do. And only where all multiprocessors have a head in the
+  // last round, which takes as long as any other.
   static bool suits(const Args& a, int cores) {
     if (!kOnGpu) return true;
-    return traits.lowering == Lowering::kHopper && a.q.rows <= kHeldQueries &&
-           2 * a.seen_again() <= a.k.rows && a.k.batch >= 0.85 * round_up(a.k.batch, cores);
+    return traits.lowering == Lowering::kHopper && 2 * a.seen_again() <= a.k.rows &&
+           a.k.batch >= 0.85 * round_up(a.k.batch, cores);
   }
   static Grid grid(const Args& a) { return {a.q.size() > 0 ? a.k.batch : 0}; }
 
