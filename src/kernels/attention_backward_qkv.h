@@ -185,9 +185,9 @@ struct AttentionBackwardQkv {
           } else {
             dk *= a.scale;
             a.template turn_back<C>(p, dk, c0);
-            static_assert(!assisted || block == C::head_dim, "a dscore has room for dk");
-            p.store_tile(a.dk, kv_head, c0, 0, dk, s.dscore[0].as(shape<N, C::head_dim>, 0));
-            p.store_tile(a.dv, kv_head, c0, 0, dv, s.dscore[assisted].as(shape<N, C::head_dim>, 0));
+            static_assert(block == C::head_dim, "a dscore is as large as dk");
+            p.store_tile(a.dk, kv_head, c0, 0, dk, s.dscore[0]);
+            p.store_tile(a.dv, kv_head, c0, 0, dv, s.dscore[assisted]);
           }
         },
         blocks * group,
@@ -198,6 +198,7 @@ struct AttentionBackwardQkv {
           if (c0 > 0) p.restore(dq, place);
           p.dot(dq, trans(s.dscore[hand]), s.k[0]);
           p.dot_wait(dq);
+          if (i == blocks * group - 1) p.fetch_done();
           p.hand_back();
           p.sync();  // all have taken theirs, and what was stored through a place has left it
           if (c0 + N < a.seen_by(r0 + block)) {

@@ -44,9 +44,14 @@ struct Traits {
 };
 
 // A kernel as its assistant sees it: what is handed over is for one warpgroup.
+// NOTE: programs of as many threads share the scratch of reductions, so there must be more others.
 inline constexpr int kAssistantThreads = 128;
+inline constexpr int kHands = 2;  // what can be handed over before the first of it comes back
 template <class K>
 struct Assistant : K {
+  static_assert(K::traits.lowering == Lowering::kHopper && K::traits.groups == 1 &&
+                    K::traits.threads > kAssistantThreads,
+                "assisted: for one group of two or more warpgroups of the Hopper lowering");
   static constexpr bool assists = true;
   static constexpr Traits traits = [] {
     Traits t = K::traits;

@@ -214,14 +214,16 @@ TEST(AttentionBackwardOnePass, FitsWhereSharedMemoryHoldsABlockOfAllHeads) {
   }
 }
 
-// More heads than programs at a time; narrow ones.
+// More heads than programs at a time, of one block of keys and of several, with queries in two
+// chunks; narrow ones.
 const bool one_pass_many =
-    kernel_test<1>("AttentionBackwardOnePassManyHeads", {.small = {{134}}, .large = {{300}}},
-                   [](auto& t, int heads) {
-                     check_backward(t, {.heads = heads,
-                                        .kv_heads = heads,
-                                        .queries = 65,
-                                        .keys = 65,
+    kernel_test<3>("AttentionBackwardOnePassManyHeads",
+                   {.small = {{134, 1, 65}}, .large = {{300, 1, 65}, {140, 2, 270}}},
+                   [](auto& t, int kv_heads, int group, int rows) {
+                     check_backward(t, {.heads = kv_heads * group,
+                                        .kv_heads = kv_heads,
+                                        .queries = rows,
+                                        .keys = rows,
                                         .head_dim = 8,
                                         .causal = true,
                                         .one_pass = true});

@@ -76,26 +76,28 @@ TEST(CpuLaunch, PipelineFetchesAheadInOrder) {
 }
 
 struct Assisted : test::Bare<float, 256> {
-  static constexpr Traits traits{.threads = 256, .assisted = true};
+  static constexpr Traits traits{.threads = 256, .lowering = Lowering::kHopper, .assisted = true};
 };
 
 TEST(CpuLaunch, WhatIsHandedOverIsDoneOnTheSpotByAProgramOfOneWarpgroup) {
   std::string log;
+  std::vector<int> hands;
+  int announced = 2;
   auto run = [&](auto& p) {
     p.pipeline(
         stages<2>, 3, [](int, int) {},
         [&](auto& p, auto& steps) {
           steps([&](int j, int) {
             log += "s" + std::to_string(j) + " ";
-            EXPECT_EQ(steps.hand(), 0);
+            hands.push_back(steps.hand());
             if (j != 1) steps.hand_over();
           });
           steps.take_back();
           log += std::to_string(p.threads);
         },
-        2,
+        announced,
         [&](auto& assistant, int i, int hand) {
-          EXPECT_EQ(hand, 0);
+          EXPECT_EQ(hand, hands.back());
           EXPECT_EQ(assistant.program_id(0), 1);
           EXPECT_EQ(assistant.program_id(1), 2);
           EXPECT_EQ(assistant.program_id(2), 3);
@@ -105,8 +107,12 @@ TEST(CpuLaunch, WhatIsHandedOverIsDoneOnTheSpotByAProgramOfOneWarpgroup) {
   };
   test::with_program<Assisted>(run, {3, 4, 5}, 1 + 3 * (2 + 4 * 3));
   EXPECT_EQ(std::exchange(log, {}), "s0 a0.128 s1 s2 a1.128 256");
+  EXPECT_EQ(std::exchange(hands, {}), (std::vector{0, 1, 1}));
   test::with_program<test::Bare<float, 256>>(run, {3, 4, 5}, 1 + 3 * (2 + 4 * 3));
   EXPECT_EQ(log, "s0 a0.256 s1 s2 a1.256 256");
+  EXPECT_EQ(hands, (std::vector{0, 0, 0}));
+  announced = 3;  // on a GPU the assistant would wait for ever
+  EXPECT_THROW(test::with_program<Assisted>(run, {3, 4, 5}, 1 + 3 * (2 + 4 * 3)), Error);
 }
 
 // Phase 1 writes h, phase 2 reads what other programs wrote: y[t] = h[n - 1 - t] + 1.

@@ -1,6 +1,7 @@
 // pipeline on the CPU: a plain loop that fetches in the GPU's order, Stages - 1 steps ahead.
 #pragma once
 
+#include "base/error.h"
 #include "tile/cpu/namespace.h"
 #include "tile/shape.h"
 
@@ -15,10 +16,11 @@ struct Steps {
   Fetch& fetch;
   Assist& assist;
   int n, j = 0, handed = 0;
-  CRIA_FN int hand() const { return 0; }
+  CRIA_FN int hand() const { return handed % P::hands; }
   CRIA_FN void hand_over() {
     auto assistant = p.assistant();
-    assist(assistant, handed++, 0);
+    assist(assistant, handed, hand());
+    ++handed;
   }
   CRIA_FN void take_back() const {}
   template <class Body>
@@ -39,11 +41,13 @@ struct Steps {
 };
 
 template <int S, class P, class Fetch, class Consume, class Assist>
-CRIA_FN void run_pipeline(P& p, int n, Fetch fetch, Consume consume, Assist assist) {
+CRIA_FN void run_pipeline(P& p, int n, Fetch fetch, Consume consume, int hand_overs,
+                          Assist assist) {
   static_assert(S >= 2, "pipeline: at least two stages, one to fill while one is used");
   for (int j = 0; j < S - 1 && j < n; ++j) fetch(j, j);
   Steps<S, P, Fetch, Assist> steps{p, fetch, assist, n};
   consume(p, steps);
+  require(steps.handed == hand_overs, "a pipeline did not hand over as often as it announced");
 }
 
 }  // namespace CRIA_HOST_TARGET

@@ -93,10 +93,12 @@ class ProgramHost : public ProgramBase<K, Probe> {
     pipeline(s, n, fetch, consume, 0, [](auto&, int, int) {});
   }
   template <int S, class Fetch, class Consume, class Assist>
-  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume consume, int, Assist assist) {
-    run_pipeline<S>(*this, n, fetch, consume, assist);
+  CRIA_FN void pipeline(Stages<S>, int n, Fetch fetch, Consume consume, int hand_overs,
+                        Assist assist) {
+    run_pipeline<S>(*this, n, fetch, consume, hand_overs, assist);
   }
   CRIA_FN void hand_back() const {}
+  static constexpr int hands = K::traits.assisted ? kHands : 1;
   // The program that does what is handed over.
   CRIA_FN auto assistant() const {
     using Helper = std::conditional_t<K::traits.assisted, Assistant<K>, K>;

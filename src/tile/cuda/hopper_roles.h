@@ -10,7 +10,6 @@ namespace cria::tile {
 inline namespace cuda {
 
 inline constexpr int kMaxStages = 14, kMaxPrologues = 2;
-inline constexpr int kHands = 2;       // what can be handed over before the first of it comes back
 inline constexpr int kBoxHeights = 4;  // TMA maps of 32, 64, 128 and 256 rows, a panel wide
 inline constexpr int kMapBytes = 128;
 
@@ -60,7 +59,8 @@ constexpr int consumer_threads() {
 inline constexpr int kProducerThreads = 128;
 template <class K>
 constexpr int assistant_threads() {
-  return K::traits.assisted ? kAssistantThreads : 0;
+  if constexpr (K::traits.assisted) return Assistant<K>::traits.threads;
+  return 0;
 }
 template <class K>
 constexpr int block_threads() {
@@ -69,13 +69,14 @@ constexpr int block_threads() {
 }
 
 // Registers per thread of each role, from the 64 K of a multiprocessor; multiples of 8.
-// NOTE: a producer below 32 registers spills (40 with up to two consumer warpgroups).
+// NOTE: a producer below 32 registers spills; where there are more to spare, it has 40.
 template <class K>
 struct RegisterSplit {
   static constexpr int consumers = consumer_threads<K>() / 128;
   static constexpr int assistant = K::traits.assisted ? 64 : 0;
   static constexpr int even_split = 65536 / (K::traits.min_blocks * block_threads<K>()) / 8 * 8;
   static constexpr int at_launch = min_of(even_split, 248);
+  static_assert(assistant <= at_launch, "too many threads for an assistant's registers");
   static constexpr int producer = consumers >= 3 || K::traits.assisted ? 32 : 40;
   static constexpr int consumer = min_of(
       (at_launch * (block_threads<K>() / 128) - producer - assistant) / consumers / 8 * 8, 240);

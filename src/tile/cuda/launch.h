@@ -88,19 +88,22 @@ CRIA_FN void run_hopper(const Parameters<K>& params) {
       ProducerProgram<K> p(ptx::shared_address(&barriers));
       run_kernel<K>(p, args);
     }
-  } else if (assistants > 0 && warp >= consumers / 32) {
-    ptx::set_registers_down<RegisterSplit<K>::assistant>();
-    ptx::wait_for_previous_grid();
-    ConsumerProgram<Assistant<K>> p(ptx::shared_address(&barriers));
-    run_kernel<K>(p, args);
-    p.finish();
-  } else {
-    ptx::set_registers_up<RegisterSplit<K>::consumer>();
-    ptx::wait_for_previous_grid();
-    ConsumerProgram<K> p(ptx::shared_address(&barriers));
-    run_kernel<K>(p, args);
-    p.finish();
+    return;
   }
+  auto compute = [&](auto p) {
+    ptx::wait_for_previous_grid();
+    run_kernel<K>(p, args);
+    p.finish();
+  };
+  if constexpr (assistants > 0) {
+    if (warp >= consumers / 32) {
+      ptx::set_registers_down<RegisterSplit<K>::assistant>();
+      compute(ConsumerProgram<Assistant<K>>(ptx::shared_address(&barriers)));
+      return;
+    }
+  }
+  ptx::set_registers_up<RegisterSplit<K>::consumer>();
+  compute(ConsumerProgram<K>(ptx::shared_address(&barriers)));
 }
 
 // NOTE: one struct, not a pack: __grid_constant__ on a parameter pack fails in nvcc 13.0.

@@ -6,7 +6,8 @@
 //
 // Contract: all pipelines of a kernel have the same number of stages; fetches outside a pipeline
 // (its prologue) need groups == 1, one prologue for each pipeline; groups that take turns run all
-// steps of a pipeline at once.
+// steps of a pipeline at once; a pipeline hands over as often as it says, and each time the
+// assistant hands back once.
 #pragma once
 
 #include "tile/cuda/hopper_roles.h"
@@ -33,7 +34,6 @@ class ConsumerProgram : public ProgramBase<K, true> {
   using Base::warps;
   static constexpr int warpgroups = threads / 128;
   static_assert(threads % 128 == 0, "the Hopper lowering computes in warpgroups of 128 threads");
-  static_assert(!K::traits.assisted || groups == 1, "groups that take turns have no assistant");
 
   CRIA_FN explicit ConsumerProgram(uint32_t barriers)
       : Base(threadIdx.x % threads, kGroupSync + own_group()), bar_{barriers}, group_(own_group()) {
