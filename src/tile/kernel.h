@@ -44,7 +44,8 @@ struct Traits {
 };
 
 // A kernel as its assistant sees it: what is handed over is for one warpgroup.
-// NOTE: programs of as many threads share the scratch of reductions, so there must be more others.
+// NOTE: reductions have a scratch for each number of threads, so the others must be more than
+// these.
 inline constexpr int kAssistantThreads = 128;
 inline constexpr int kHands = 2;  // what can be handed over before the first of it comes back
 template <class K>

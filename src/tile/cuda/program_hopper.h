@@ -10,10 +10,10 @@
 // assistant hands back once.
 #pragma once
 
+#include "tile/cuda/dot_hopper.h"
 #include "tile/cuda/hopper_roles.h"
 #include "tile/cuda/program_base.h"
 #include "tile/cuda/ptx/copy.h"
-#include "tile/cuda/ptx/wgmma.h"
 #include "tile/cuda/shared.h"
 
 namespace cria::tile {
@@ -77,37 +77,25 @@ class ConsumerProgram : public ProgramBase<K, true> {
     Base::sync();
   }
 
-  template <int S, class Assist>
+  template <int S>
   struct Steps {
     ConsumerProgram& p;
-    Assist& assist;
-    int n, j = 0, handed = 0;
+    int n, j = 0;
     // Which of the shared tiles to write for the assistant, once it has done with it.
-    CRIA_FN int hand() {
-      if constexpr (K::traits.assisted)
-        ptx::mbarrier_wait(p.bar_.handed_back(p.hands_.stage), p.hands_.phase ^ 1);
-      else
-        p.sync();
+    CRIA_FN int hand() const {
+      static_assert(K::traits.assisted, "hand: a Hopper config that hands over is .assisted");
+      ptx::mbarrier_wait(p.bar_.handed_back(p.hands_.stage), p.hands_.phase ^ 1);
       return p.hands_.stage;
     }
     // To the assistant, who begins when all have come here.
     CRIA_FN void hand_over() {
-      if constexpr (K::traits.assisted) {
-        p.arrive(p.bar_.handed_over(p.hands_.stage));
-        p.hands_.template advance<kHands>();
-      } else {
-        p.sync();
-        assist(p, handed++, 0);
-      }
+      p.arrive(p.bar_.handed_over(p.hands_.stage));
+      p.hands_.template advance<kHands>();
     }
     // All that was handed over.
-    CRIA_FN void take_back() {
-      if constexpr (K::traits.assisted) {
-        const RingPosition last = p.hands_.template before<kHands>();
-        ptx::mbarrier_wait(p.bar_.handed_back(last.stage), last.phase);
-      } else {
-        p.sync();
-      }
+    CRIA_FN void take_back() const {
+      const RingPosition last = p.hands_.template before<kHands>();
+      ptx::mbarrier_wait(p.bar_.handed_back(last.stage), last.phase);
     }
     template <class Body>
     CRIA_FN void operator()(Body body) {
@@ -177,14 +165,14 @@ class ConsumerProgram : public ProgramBase<K, true> {
   }
   template <int S, class Fetch, class Consume, class Assist>
     requires(!assists)
-  CRIA_FN void pipeline(Stages<S>, int n, Fetch, Consume consume, int, Assist assist) {
+  CRIA_FN void pipeline(Stages<S>, int n, Fetch, Consume consume, int, Assist) {
     if (!active_) {
       at_.skip<S>(n);
       return;
     }
     // NOTE: a parity wait can lag by one phase only, so groups enter the main loop in turn.
     if constexpr (groups > 1) ptx::bar_sync(kGroupTurn + group_, 2 * threads);
-    Steps<S, Assist> steps{*this, assist, n};
+    Steps<S> steps{*this, n};
     consume(*this, steps);
     if (K::traits.prologues == 1) fetch_done();
   }
@@ -192,18 +180,30 @@ class ConsumerProgram : public ProgramBase<K, true> {
   // ---- dot: asynchronous until dot_wait
   template <class T, class LA, class B, class L>
   CRIA_FN void dot(Tile<float, L>& acc, const Operand<T, LA>& a, B b) {
+    begin_product(acc);
     multiply_registers<1>(acc, a, b);
+    end_product();
   }
   template <class T, class LA, class B, class L>
   CRIA_FN void dot(Tile<float, L>& acc, const Operand<T, LA>& a, B b, Overwrite) {
+    begin_product(acc);
     multiply_registers<0>(acc, a, b);
+    end_product();
   }
   template <class A, class B, class L>
     requires requires { A::rows; }
-  CRIA_FN void dot(Tile<float, L>& acc, A a, B b) { multiply_shared<1>(acc, a, b); }
+  CRIA_FN void dot(Tile<float, L>& acc, A a, B b) {
+    begin_product(acc);
+    multiply_shared<1, warpgroups>(acc, a, b, own_warpgroup());
+    end_product();
+  }
   template <class A, class B, class L>
     requires requires { A::rows; }
-  CRIA_FN void dot(Tile<float, L>& acc, A a, B b, Overwrite) { multiply_shared<0>(acc, a, b); }
+  CRIA_FN void dot(Tile<float, L>& acc, A a, B b, Overwrite) {
+    begin_product(acc);
+    multiply_shared<0, warpgroups>(acc, a, b, own_warpgroup());
+    end_product();
+  }
   template <int N, class... Tiles>
   CRIA_FN void dot_wait(Pending<N>, Tiles&... t) {
     wait_products(N);
@@ -357,94 +357,11 @@ class ConsumerProgram : public ProgramBase<K, true> {
     if (tid() % 32 == 0) ptx::mbarrier_arrive(barrier);
   }
   template <class L>
-  static CRIA_FN void pin(Tile<float, L>& t) {
-#pragma unroll
-    for (int i = 0; i < L::regs; ++i) ptx::pin(t.v[i]);
-  }
-
-  // Descriptor of a k16 slice of an operand and, in descriptor units, where slice kk begins.
-  // Contiguous k (plain A, transposed B): slices lie 32 bytes apart in a panel of four.
-  // Contiguous m or n (transposed A, plain B): a slice is 16 whole rows of 128 bytes.
-  template <class T, int R, int C>
-  static CRIA_FN uint64_t along_k(View<T, R, C> v, int bytes) {
-    return ptx::wgmma_descriptor(v.address + bytes, 16, 1024);
-  }
-  template <class T, int R, int C>
-  static CRIA_FN uint64_t across_k(View<T, R, C> v, int bytes) {
-    return ptx::wgmma_descriptor(v.address + bytes, v.panel_bytes, 1024);
-  }
-  template <class V>
-  static constexpr int k_slice_along(int kk) {
-    return (kk / 4 * V::panel_bytes + kk % 4 * 32) >> 4;
-  }
-  static constexpr int k_slice_across(int kk) { return kk * 2048 >> 4; }
-
-  template <class B>
-  static constexpr bool is_transposed = requires(B b) {
-    b.view;
-  };
-  template <class T, int R, int C>
-  static Type<T> element_type(View<T, R, C>);
-  template <class V>
-  static auto element_type(Transposed<V>) -> decltype(element_type(V{}));
-
-  template <class B>
-  static CRIA_FN uint64_t b_descriptor(B b) {
-    if constexpr (is_transposed<B>)
-      return along_k(b.view, 0);
-    else
-      return across_k(b, 0);
-  }
-  template <class B>
-  static constexpr int b_slice(int kk) {
-    if constexpr (is_transposed<B>)
-      return k_slice_along<decltype(B::view)>(kk);
-    else
-      return k_slice_across(kk);
-  }
-
-  template <int Accumulate, class T, class LA, class B, class L>
-  CRIA_FN void multiply_registers(Tile<float, L>& acc, const Operand<T, LA>& a, B b) {
-    static_assert(L::strips == 1, "dot: a register operand covers one 64-row strip per warpgroup");
-    static_assert(LA::rows == L::rows && LA::cols == B::rows && B::cols == L::cols,
-                  "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
+  static CRIA_FN void begin_product(Tile<float, L>& acc) {
     pin(acc);
     ptx::wgmma_fence();
-    const uint64_t db = b_descriptor(b);
-#pragma unroll
-    for (int kk = 0; kk < LA::cols / 16; ++kk)
-      ptx::wgmma_rs<!is_transposed<B>>(Type<T>{}, Shape<L::cols>{}, acc.v, a.v + kk * 4,
-                                       db + b_slice<B>(kk), Accumulate || kk > 0);
-    ptx::wgmma_commit();
-    ++in_flight_;
   }
-  template <int Accumulate, class A, class B, class L>
-  CRIA_FN void multiply_shared(Tile<float, L>& acc, A a, B b) {
-    static_assert(A::rows == L::rows && A::cols == B::rows && B::cols == L::cols,
-                  "dot: operand shapes differ: acc is M x N, a is M x K, b is K x N");
-    pin(acc);
-    ptx::wgmma_fence();
-    constexpr bool ta = is_transposed<A>;
-    const int wg = own_warpgroup();
-    uint64_t da;
-    if constexpr (ta)
-      da = across_k(a.view, wg * a.view.panel_bytes);
-    else
-      da = along_k(a, wg * 64 * 128);
-    const uint64_t db = b_descriptor(b);
-#pragma unroll
-    for (int kk = 0; kk < A::cols / 16; ++kk)
-#pragma unroll
-      for (int s = 0; s < L::strips; ++s) {
-        int offset = 0;
-        if constexpr (ta)
-          offset = (s * warpgroups * a.view.panel_bytes >> 4) + k_slice_across(kk);
-        else
-          offset = (s * warpgroups * 64 * 128 >> 4) + k_slice_along<A>(kk);
-        ptx::wgmma_ss<ta, !is_transposed<B>>(decltype(element_type(a)){}, Shape<L::cols>{},
-                                             acc.v + s * L::groups * 4, da + offset,
-                                             db + b_slice<B>(kk), Accumulate || kk > 0);
-      }
+  CRIA_FN void end_product() {
     ptx::wgmma_commit();
     ++in_flight_;
   }
