@@ -71,7 +71,7 @@ class TrainerOf final : public Trainer {
   void set_hyper(float learning_rate);
   void run_batch();  // forward, backward, and the sum of gradients when there are several batches
   void run_optimizer();
-  void sum_losses();
+  void sum_losses(Tensor<float> into);
   void replay(std::optional<Graph>& graph, const std::function<void()>& launches);
   Tensor<int32_t> signal() const { return vector_of(signal_.as<int32_t>(), 1); }
   void mark(Event& phase) {
@@ -88,7 +88,7 @@ class TrainerOf final : public Trainer {
   DeviceBatch batch_;
   Arena activations_;
   std::unique_ptr<Plan<T>> plan_;
-  Tensor<float> loss_, losses_sum_, norm2_, partials_;
+  Tensor<float> loss_, losses_sum_, evaluated_, norm2_, partials_;
   Buffer signal_;                // of sums, one after the other
   std::array<Event, 4> phases_;  // start, after forward, after backward, after the optimizer
   struct Graphs {
@@ -110,7 +110,7 @@ TrainerOf<T>::TrainerOf(const TrainerOptions& o)
       v_(o.device, m_.bytes()),
       gradients_(o.device, weights_.bytes()),
       sum_(o.device, o.accumulate > 1 ? m_.bytes() : 0),
-      scalars_(o.device, 3 * Arena::kAlignment + shares_of(o.device) * sizeof(float)),
+      scalars_(o.device, 4 * Arena::kAlignment + shares_of(o.device) * sizeof(float)),
       rope_(o.device, 0),
       batch_(o.device, o.batch * o.seq, o.model.vocab),
       activations_(o.device),
@@ -119,7 +119,7 @@ TrainerOf<T>::TrainerOf(const TrainerOptions& o)
   // Gaps between weights are zero and stay so: nothing writes their gradients.
   for (Buffer* b : {&weights_, &rest_, &m_, &v_, &gradients_, &sum_, &signal_}) b->fill_bytes(0);
   auto take = [&](int count) { return vector_of(scalars_.take<float>(count), count); };
-  loss_ = take(1), losses_sum_ = take(1), norm2_ = take(1);
+  loss_ = take(1), losses_sum_ = take(1), evaluated_ = take(1), norm2_ = take(1);
   partials_ = take(shares_of(o.device));
 
   plan_ =
@@ -157,19 +157,19 @@ void TrainerOf<T>::set_hyper(float learning_rate) {
 }
 
 template <class T>
-void TrainerOf<T>::sum_losses() {
+void TrainerOf<T>::sum_losses(Tensor<float> into) {
   const Tensor<const float> losses = plan_->losses();
   launch(stream_, kernels::SumArgs<float>{.x = vector_of(losses.data, losses.rows),
                                           .partials = partials_,
                                           .signal = signal(),
-                                          .out = loss_});
+                                          .out = into});
 }
 
 template <class T>
 void TrainerOf<T>::run_batch() {
   mark(phases_[0]);
   plan_->forward(batch_.view());
-  sum_losses();
+  sum_losses(loss_);
   mark(phases_[1]);
   plan_->backward(batch_.view());
   if (accumulates()) {
@@ -270,9 +270,9 @@ template <class T>
 double TrainerOf<T>::evaluate(const HostBatch& batch) {
   batch_.upload(stream_, batch);
   plan_->forward(batch_.view(), false);
-  sum_losses();
+  sum_losses(evaluated_);
   float sum = 0;
-  stream_.copy(&sum, loss_.data, sizeof(sum));
+  stream_.copy(&sum, evaluated_.data, sizeof(sum));
   stream_.synchronize();
   return double(sum) / (double(options_.batch) * options_.seq);
 }
@@ -354,12 +354,22 @@ void TrainerOf<T>::write(State which, std::span<const float> values) {
   buffer_of(which).copy_from_host(values.data(), values.size_bytes());
 }
 
+void check(const AdamWOptions& a) {
+  for (const float beta : {a.beta1, a.beta2})
+    if (!(beta >= 0 && beta < 1))
+      fail_f("AdamW's beta must be at least 0 and below 1, not {}", beta);
+  if (!(a.eps > 0) || !(a.weight_decay >= 0) || !(a.max_norm >= 0))
+    fail_f("AdamW cannot work with an epsilon of {}, a weight decay of {}, a clipping norm of {}",
+           a.eps, a.weight_decay, a.max_norm);
+}
+
 }  // namespace
 
 std::unique_ptr<Trainer> make_trainer(const TrainerOptions& options) {
   if (options.batch < 1 || options.seq < 1 || options.accumulate < 1)
     fail_f("batch {}, seq {} and accumulate {} must be 1 or more", options.batch, options.seq,
            options.accumulate);
+  check(options.adamw);
   switch (options.dtype) {
     case DType::f32:
       return std::make_unique<TrainerOf<float>>(options);

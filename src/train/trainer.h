@@ -46,8 +46,6 @@ struct HostBatch {
 
 struct StepTimes {
   double forward_ms = 0, backward_ms = 0, optimizer_ms = 0;
-
-  double total_ms() const { return forward_ms + backward_ms + optimizer_ms; }
 };
 
 struct TrainerMemory {
@@ -98,7 +96,7 @@ class Trainer {
   virtual double gradient_norm() = 0;  // before clipping
   virtual StepTimes times() = 0;       // of the last step that was timed; zeros before there is one
 
-  // The mean loss of a batch, nothing learned.
+  // The mean loss of a batch, nothing learned; what is said of the last step stays.
   virtual double evaluate(const HostBatch& batch) = 0;
 
   // Runs the plan on a batch without the optimizer; `watch` sees every tensor, then every gradient.

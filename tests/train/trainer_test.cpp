@@ -105,6 +105,32 @@ TEST_P(TrainerTest, AccumulationIsALargerBatch) {
   }
 }
 
+TEST_P(TrainerTest, AnEvaluationLeavesTheLossOfTheStep) {
+  for (const int accumulate : {1, 2}) {
+    TrainerOptions o = debug_options(device());
+    o.accumulate = accumulate;
+    const auto trainer = make_trainer(o);
+    trainer->initialise(1);
+    const RandomBatch batch(o, 1), other(o, 2);
+    trainer->step(std::vector<HostBatch>(accumulate, batch.view()), 1e-3f);
+    const double loss = trainer->loss();
+    EXPECT_NE(trainer->evaluate(other.view()), loss);
+    EXPECT_EQ(trainer->loss(), loss);
+  }
+}
+
+TEST_P(TrainerTest, RefusesWhatAdamWCannotWorkWith) {
+  for (const auto& [member, value] : {std::pair{&AdamWOptions::beta1, 1.f},
+                                      {&AdamWOptions::beta2, NAN},
+                                      {&AdamWOptions::eps, 0.f},
+                                      {&AdamWOptions::weight_decay, NAN},
+                                      {&AdamWOptions::max_norm, -1.f}}) {
+    TrainerOptions o = debug_options(device());
+    o.adamw.*member = value;
+    expect_error([&] { make_trainer(o); }, "AdamW");
+  }
+}
+
 TEST_P(TrainerTest, LearnsABatchByHeart) {
   TrainerOptions o = debug_options(device());
   o.adamw.weight_decay = 0;
