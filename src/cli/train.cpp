@@ -9,12 +9,17 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
+#include "cli/remembered_options.h"
 #include "cli/terminal.h"
+#include "lab/measure.h"
+#include "model/checkpoint.h"
 #include "train/data.h"
 #include "train/loop.h"
 
 namespace cria {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct TrainCommand {
   ModelOptions model;
@@ -25,6 +30,7 @@ struct TrainCommand {
   int64_t steps = 1000, warmup = -1, save_every = 500, validate_every = 100, sample_every = 0;
   int64_t report_every = 0;
   int keep = 2, sample_tokens = 200;
+  uint64_t validation_batches = RunOptions{}.validation_batches;
   double rate = 1e-3, final_share = 0.1;
   AdamWOptions adamw;
   std::string prompt = "\n";
@@ -33,13 +39,13 @@ struct TrainCommand {
 // Shows a run on the terminal, and keeps it as lines of JSON.
 class Teller final : public RunObserver {
  public:
-  Teller(const std::string& log, bool append) {
-    if (log.empty()) return;
-    log_.open(log, append ? std::ios::app : std::ios::trunc);
-    if (!log_) fail_f("cannot write the log {}: check the folder and its permissions", log);
-  }
+  explicit Teller(const std::string& log) : path_(log) {}
 
   void began(const Trainer& trainer, int64_t first_step) override {
+    if (!path_.empty()) {
+      log_.open(path_, first_step > 0 ? std::ios::app : std::ios::trunc);
+      if (!log_) fail_f("cannot write the log {}: check the folder and its permissions", path_);
+    }
     const TrainerOptions& o = trainer.options();
     fmt::print("{:.1f} M parameters, plan {}, {} on {}, {} x {} tokens per step\n",
                double(trainer.map().parameters()) * 1e-6, o.plan,
@@ -80,7 +86,7 @@ class Teller final : public RunObserver {
     say(fmt::format("step {}: sample\n{}\n", step, text));
     write({{"step", step}, {"sample", text}});
   }
-  void saved(int64_t step, const std::filesystem::path& folder) override {
+  void saved(int64_t step, const fs::path& folder) override {
     say(fmt::format("step {}: saved {}", step, folder.string()));
     write({{"step", step}, {"saved", folder.string()}});
   }
@@ -98,43 +104,80 @@ class Teller final : public RunObserver {
   }
 
   ProgressLine progress_;
+  const std::string path_;
   std::ofstream log_;
   int64_t next_line_ = 0;
 };
 
-int run_train(const TrainCommand& o) {
+// The checkpoint to go on from, if there is one, after taking the options it was made with where
+// this command line does not give them.
+std::optional<fs::path> resumed_checkpoint(CLI::App& command, const TrainCommand& o) {
+  if (!o.resume) return std::nullopt;
+  if (o.out.empty()) fail("--resume needs --out, the folder to go on from");
+  const auto latest = CheckpointFolder(o.out).latest();
+  if (latest) {
+    const Json progress = load_progress(*latest);
+    if (progress.contains("options")) give_options(command, progress["options"], latest->string());
+  }
+  return latest;
+}
+
+// What a checkpoint remembers of the command line. The model and its tokenizer lie beside it, and a
+// preset's batch is no preset's any more when the run goes on from there.
+Json options_to_remember(const CLI::App& command, const TrainerOptions& trainer) {
+  Json out = given_options(
+      command, {"--config", "--model", "--tokenizer", "--device", "--out", "--resume", "--json"});
+  out["--batch"] = {std::to_string(trainer.batch)};
+  out["--seq"] = {std::to_string(trainer.seq)};
+  return out;
+}
+
+std::unique_ptr<Tokenizer> find_tokenizer(const std::string& given, const fs::path& model) {
+  if (!given.empty()) return load_tokenizer(given);
+  if (!model.empty()) return load_tokenizer(model);
+  return make_byte_tokenizer();
+}
+
+std::unique_ptr<TrainingData> open_data(const TrainCommand& o, const Tokenizer& tokenizer,
+                                        const TrainerOptions& trainer) {
+  const bool bytes = tokenizer.speaks_bytes();
+  if (o.data.empty()) {
+    if (!bytes) fail("the generated text is one of bytes: give --data FILE with this tokenizer");
+    return std::make_unique<GeneratedData>(trainer.model.vocab, trainer.batch, trainer.seq,
+                                           o.model.seed);
+  }
+  ProgressLine line;
+  const auto progress = [&line](double share) {
+    if (interrupted()) throw Interrupted();
+    share < 1 ? line.show(fmt::format("tokenizing {:.0f} %", 100 * share)) : line.clear();
+  };
+  return std::make_unique<TextData>(std::vector<fs::path>(o.data.begin(), o.data.end()),
+                                    bytes ? nullptr : &tokenizer, trainer.batch, trainer.seq,
+                                    o.model.seed, progress);
+}
+
+int run_train(CLI::App& command, TrainCommand& o) {
+  const auto resumed = resumed_checkpoint(command, o);
+  // The folder of a model that brings its sizes and its tokenizer.
+  const fs::path origin = resumed ? *resumed : fs::path(o.start);
   ModelOptions model = o.model;
-  if (!o.start.empty()) model.config = o.start;
+  if (!origin.empty() && command.count("--config") == 0) model.config = origin;
   TrainerOptions trainer = model.trainer();
   trainer.plan = o.plan;
   trainer.adamw = o.adamw;
-  if (o.resume && o.out.empty()) fail("--resume needs --out, the folder to go on from");
 
-  // A model to begin with brings its own.
-  std::string tokens = o.tokenizer;
-  if (tokens.empty() && !o.start.empty() &&
-      std::filesystem::exists(std::filesystem::path(o.start) / "tokenizer.json"))
-    tokens = o.start;
-  const bool bytes = tokens.empty();
-  std::unique_ptr<Tokenizer> tokenizer = bytes ? make_byte_tokenizer() : load_tokenizer(tokens);
+  const std::unique_ptr<Tokenizer> tokenizer = find_tokenizer(o.tokenizer, origin);
   if (tokenizer->vocab_size() > trainer.model.vocab) {
-    if (!o.start.empty() || std::filesystem::exists(model.config))
+    if (fs::exists(model.config))
       fail_f("the tokenizer has {} tokens, and the model {}: they do not belong together",
              tokenizer->vocab_size(), trainer.model.vocab);
     trainer.model.vocab = tokenizer->vocab_size();
   }
-  std::unique_ptr<TrainingData> data;
-  if (o.data.empty())
-    data = std::make_unique<GeneratedData>(trainer.model.vocab, trainer.batch, trainer.seq,
-                                           model.seed);
-  else
-    data = std::make_unique<TextData>(
-        std::vector<std::filesystem::path>(o.data.begin(), o.data.end()),
-        bytes ? nullptr : tokenizer.get(), trainer.batch, trainer.seq, model.seed,
-        [line = std::make_shared<ProgressLine>()](double share) {
-          share < 1 ? line->show(fmt::format("tokenizing {:.0f} %", 100 * share)) : line->clear();
-        });
+  const std::unique_ptr<TrainingData> data = open_data(o, *tokenizer, trainer);
 
+  const uint64_t all = data->validation_batches();
+  const uint64_t validation_batches =
+      o.validation_batches > 0 ? std::min(o.validation_batches, all) : all;
   const int64_t warmup = o.warmup >= 0 ? o.warmup : std::min<int64_t>(100, o.steps / 10);
   const bool cuda = trainer.device.backend == Backend::cuda;
   const RunOptions options{.trainer = trainer,
@@ -146,10 +189,12 @@ int run_train(const TrainCommand& o) {
                            .out = o.out,
                            .resume = o.resume,
                            .start = o.start,
+                           .options = options_to_remember(command, trainer),
                            .save_every = o.save_every,
                            .keep = o.keep,
                            .report_every = o.report_every > 0 ? o.report_every : (cuda ? 10 : 1),
                            .validate_every = o.validate_every,
+                           .validation_batches = validation_batches,
                            .sample_every = o.sample_every,
                            .sample_tokens = o.sample_tokens,
                            .sample_prompt = o.prompt,
@@ -160,7 +205,7 @@ int run_train(const TrainCommand& o) {
       .validation = [&](uint64_t n, auto tokens,
                         auto targets) { data->fill_batch(n, Split::validation, tokens, targets); },
       .tokenizer = tokenizer.get()};
-  Teller teller(o.log, o.resume);
+  Teller teller(o.log);
   const RunResult result = run_training(options, run_data, teller);
   if (result.stopped)
     fmt::print("stopped after step {}{}\n", result.step,
@@ -186,7 +231,7 @@ void add_run_options(CLI::App& command, TrainCommand& o) {
   command.add_option("--out", o.out, "Folder for checkpoints (default: none are saved)")
       ->option_text("DIR");
   command.add_flag("--resume", o.resume,
-                   "Go on from the latest checkpoint in --out, if there is one");
+                   "Go on from the latest checkpoint in --out, if there is one, as it was begun");
   command.add_option("--accumulate", o.model.accumulate, "Batches per step (default: 1)")
       ->check(CLI::Range(1, 1 << 20))
       ->option_text("N");
@@ -230,6 +275,10 @@ void add_report_options(CLI::App& command, TrainCommand& o) {
   every("--report-every", o.report_every,
         "Steps between reports of the loss (default: 10 on CUDA, 1 on the CPU)");
   every("--validate-every", o.validate_every, "Steps between validations; 0: never (default: 100)");
+  command
+      .add_option("--validation-batches", o.validation_batches,
+                  "Batches of a validation; 0: all there are (default: 8)")
+      ->option_text("N");
   every("--sample-every", o.sample_every, "Steps between samples of text; 0: never (default: 0)");
   command.add_option("--sample-tokens", o.sample_tokens, "Length of a sample (default: 200)")
       ->check(CLI::Range(1, 1 << 20))
@@ -256,7 +305,8 @@ void add_train_command(CLI::App& program, Invocation& invocation) {
   add_optimizer_options(*command, *options);
   add_report_options(*command, *options);
   command->footer("Ctrl-C finishes the step, saves a checkpoint and ends; --resume goes on.");
-  command->callback([options, &invocation] { invocation.exit_code = run_train(*options); });
+  command->callback(
+      [options, command, &invocation] { invocation.exit_code = run_train(*command, *options); });
 }
 
 }  // namespace cria

@@ -193,16 +193,20 @@ void CheckpointFolder::remove_before(int64_t step, int keep) const {
     remove(root_ / step_name(steps[i]));
 }
 
-Json load_training(const fs::path& checkpoint, std::span<const NamedTensor<float>> optimizer) {
-  const SafetensorsFile file(checkpoint / kOptimizerFile);
-  std::map<std::string, StoredTensor> stored;
-  for (const StoredTensor& tensor : file.tensors()) stored.emplace(tensor.name, tensor);
-  load_tensors(stored, (checkpoint / kOptimizerFile).string(), optimizer);
+Json load_progress(const fs::path& checkpoint) {
   Json progress = read_json(checkpoint / kTrainingFile);
   if (!progress.is_object())
     fail_f("{} is not a JSON object; resume from another checkpoint",
            (checkpoint / kTrainingFile).string());
   return progress;
+}
+
+Json load_training(const fs::path& checkpoint, std::span<const NamedTensor<float>> optimizer) {
+  const SafetensorsFile file(checkpoint / kOptimizerFile);
+  std::map<std::string, StoredTensor> stored;
+  for (const StoredTensor& tensor : file.tensors()) stored.emplace(tensor.name, tensor);
+  load_tensors(stored, (checkpoint / kOptimizerFile).string(), optimizer);
+  return load_progress(checkpoint);
 }
 
 }  // namespace cria

@@ -65,7 +65,10 @@ class CheckpointFolder {
   std::filesystem::path root_;
 };
 
-// From a checkpoint's folder: fills the optimizer's tensors and returns the progress.
+// From a checkpoint's folder.
+Json load_progress(const std::filesystem::path& checkpoint);
+
+// Fills the optimizer's tensors, too.
 Json load_training(const std::filesystem::path& checkpoint,
                    std::span<const NamedTensor<float>> optimizer);
 

@@ -28,6 +28,9 @@ class Tokenizer {
 
   virtual int vocab_size() const = 0;
 
+  // Whether a token is a byte, so that a file of text is a file of tokens.
+  virtual bool speaks_bytes() const { return false; }
+
   // What a model expects before and at the end of a text, where it expects something.
   std::optional<int> bos() const { return bos_; }
   std::optional<int> eos() const { return eos_; }

@@ -57,6 +57,8 @@ class ByteTokenizer final : public Tokenizer {
   std::string decode_token(int token) const override { return decode({&token, 1}); }
 
   int vocab_size() const override { return 256; }
+
+  bool speaks_bytes() const override { return true; }
 };
 
 }  // namespace

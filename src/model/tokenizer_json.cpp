@@ -283,6 +283,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
     const fs::path beside = main.parent_path() / name;
     if (fs::exists(beside, ignored)) parts.files[name] = read_text(beside);
   }
+  if (auto bytes = make_byte_tokenizer(); bytes->files() == parts.files) return bytes;
 
   const std::string where = main.string();
   const JsonMap json = parse_json_map(parts.files["tokenizer.json"], where);

@@ -2,6 +2,12 @@
 
 namespace cria {
 
+std::vector<int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_view prompt) {
+  std::vector<int32_t> out = tokenizer.encode(prompt);
+  if (tokenizer.bos()) out.insert(out.begin(), *tokenizer.bos());
+  return out.empty() ? tokenizer.encode("\n") : out;
+}
+
 std::vector<int32_t> generate(Decoder& decoder, TokenSampler& sampler,
                               std::span<const int32_t> prompt, int most, std::optional<int32_t> eos,
                               const OnToken& on_token) {

@@ -5,10 +5,15 @@
 #include <optional>
 #include <vector>
 
+#include "model/tokenizer.h"
 #include "plans/decoder.h"
 #include "train/sampler.h"
 
 namespace cria {
+
+// A prompt as a model expects it: after its tokenizer's beginning of a text, if there is one; a new
+// line where it would be nothing at all.
+std::vector<int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_view prompt);
 
 // Called with each token; generation ends when it gives false.
 using OnToken = std::function<bool(int32_t token)>;

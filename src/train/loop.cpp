@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "model/checkpoint.h"
 #include "plans/decoder.h"
 #include "train/generate.h"
 #include "train/state.h"
@@ -53,37 +54,46 @@ class Run {
   }
 
   void begin() {
+    if (!std::isfinite(options_.schedule.peak) || options_.schedule.peak < 0)
+      fail_f("a learning rate of {} teaches nothing", options_.schedule.peak);
+    if (samples()) {
+      prompt_ = prompt_tokens(*data_.tokenizer, options_.sample_prompt);
+      if (std::ssize(prompt_) >= options_.trainer.model.context)
+        fail_f("the prompt for samples has {} tokens, and the model's context is {}: shorten it",
+               prompt_.size(), options_.trainer.model.context);
+    }
     trainer_->initialise(options_.seed);
-    if (!options_.start.empty()) load_model(*trainer_, options_.start);
-    if (options_.resume && !options_.out.empty()) {
-      if (const auto latest = CheckpointFolder(options_.out).latest())
-        load_state(*trainer_, *latest, options_.seed);
-    }
+    const CheckpointFolder folder(options_.out);
+    const auto latest = options_.out.empty() ? std::nullopt : folder.latest();
+    if (latest && !options_.resume)
+      fail_f("{} holds the checkpoints of a run: go on with --resume, or choose another --out",
+             options_.out.string());
     // An unusable folder should be known before the work, not after it.
-    if (!options_.out.empty()) {
-      const CheckpointFolder folder(options_.out);
-      folder.prepare();
-      if (!options_.resume && folder.latest())
-        fail_f("{} holds the checkpoints of a run: go on with --resume, or choose another --out",
-               options_.out.string());
-    }
+    if (!options_.out.empty()) folder.prepare();
+    if (latest)
+      load_state(*trainer_, *latest, options_.seed);
+    else if (!options_.start.empty())
+      load_model(*trainer_, options_.start);
     reported_ = saved_ = trainer_->steps();
+  }
+
+  // The i-th batch of a step.
+  HostBatch batch(int64_t step, int i) {
+    const auto tokens = std::span(tokens_).subspan(size_t(i) * rows(), rows());
+    const auto targets = std::span(targets_).subspan(size_t(i) * rows(), rows());
+    data_.training(uint64_t(step) * options_.trainer.accumulate + i, tokens, targets);
+    return {tokens, targets};
   }
 
   void step() {
     const int64_t number = trainer_->steps();
     std::vector<HostBatch> batches;
-    for (int i = 0; i < options_.trainer.accumulate; ++i) {
-      const auto tokens = std::span(tokens_).subspan(size_t(i) * rows(), rows());
-      const auto targets = std::span(targets_).subspan(size_t(i) * rows(), rows());
-      data_.training(uint64_t(number) * options_.trainer.accumulate + i, tokens, targets);
-      batches.push_back({tokens, targets});
-    }
+    for (int i = 0; i < options_.trainer.accumulate; ++i) batches.push_back(batch(number, i));
     rate_ = options_.schedule.rate(number);
     trainer_->step(batches, rate_, reports(number + 1));
     if (reports(trainer_->steps())) report();
     if (due(options_.validate_every)) validate();
-    if (due(options_.sample_every)) sample();
+    if (samples() && due(options_.sample_every)) sample();
     if (due(options_.save_every)) save();
   }
 
@@ -107,6 +117,22 @@ class Run {
     since_ = Clock::now();
   }
 
+  // Time that is not the steps' own.
+  class Pause {
+   public:
+    explicit Pause(Run& run) : run_(run) {
+      run_.trainer_->stream().synchronize();
+      start_ = Clock::now();
+    }
+    ~Pause() { run_.since_ += Clock::now() - start_; }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    Run& run_;
+    Clock::time_point start_;
+  };
+
   void check(double loss) {
     if (first_loss_ == 0) first_loss_ = loss;
     constexpr double kExploded = 4;  // times the first loss
@@ -122,43 +148,53 @@ class Run {
   }
 
   void validate() {
+    const Pause pause(*this);
     double sum = 0;
     const auto tokens = std::span(tokens_).first(rows()),
                targets = std::span(targets_).first(rows());
-    for (int i = 0; i < options_.validation_batches; ++i) {
-      data_.validation(uint64_t(i), tokens, targets);
+    for (uint64_t i = 0; i < options_.validation_batches; ++i) {
+      data_.validation(i, tokens, targets);
       sum += trainer_->evaluate({tokens, targets});
     }
-    result_.validation_loss = sum / options_.validation_batches;
+    result_.validation_loss = sum / double(options_.validation_batches);
     validated_ = trainer_->steps();
     observer_.validated(trainer_->steps(), result_.validation_loss);
-    since_ = Clock::now();
   }
+
+  bool samples() const { return options_.sample_every > 0 && data_.tokenizer; }
 
   void sample() {
-    if (!data_.tokenizer) return;
+    const Pause pause(*this);
     std::vector<float> weights(trainer_->map().size());
     trainer_->read(Trainer::State::weights, weights);
-    const auto decoder = make_decoder({.model = options_.trainer.model,
-                                       .device = options_.trainer.device,
-                                       .dtype = options_.trainer.dtype},
-                                      trainer_->map(), weights);
+    const int64_t most = std::ssize(prompt_) + options_.sample_tokens;
+    const ModelConfig& model = options_.trainer.model;
+    const auto decoder =
+        make_decoder({.model = model,
+                      .device = options_.trainer.device,
+                      .dtype = options_.trainer.dtype,
+                      .capacity = static_cast<int>(std::min<int64_t>(most, model.context))},
+                     trainer_->map(), weights);
     TokenSampler sampler({.seed = options_.seed + uint64_t(trainer_->steps())});
-    const std::vector<int32_t> prompt = data_.tokenizer->encode(options_.sample_prompt);
     const auto tokens =
-        generate(*decoder, sampler, prompt, options_.sample_tokens, data_.tokenizer->eos());
+        generate(*decoder, sampler, prompt_, options_.sample_tokens, data_.tokenizer->eos());
     observer_.sampled(trainer_->steps(), options_.sample_prompt + data_.tokenizer->decode(tokens));
-    since_ = Clock::now();
   }
 
+  // The loss of a step is that of the weights before it; what is kept must know better, at least
+  // on the batch that it has just seen.
   void save() {
     if (options_.out.empty()) return;
+    const Pause pause(*this);
     check(trainer_->loss());
-    const auto place =
-        save_state(*trainer_, options_.out, options_.seed, options_.keep, data_.tokenizer);
+    if (trainer_->steps() > 0) check(trainer_->evaluate(batch(trainer_->steps() - 1, 0)));
+    const auto place = save_state(*trainer_, options_.out,
+                                  {.seed = options_.seed,
+                                   .keep = options_.keep,
+                                   .tokenizer = data_.tokenizer,
+                                   .options = options_.options});
     saved_ = trainer_->steps();
     observer_.saved(saved_, place);
-    since_ = Clock::now();
   }
 
   const RunOptions& options_;
@@ -166,6 +202,7 @@ class Run {
   RunObserver& observer_;
   std::unique_ptr<Trainer> trainer_;
   std::vector<int32_t> tokens_, targets_;
+  std::vector<int32_t> prompt_;  // of samples
   Clock::time_point since_;
   int64_t reported_ = 0, saved_ = 0, validated_ = 0;
   double first_loss_ = 0;

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "model/checkpoint.h"
+#include "base/json.h"
 #include "model/tokenizer.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
@@ -25,14 +25,15 @@ struct RunOptions {
   std::filesystem::path out = {};    // of checkpoints; empty: none are saved
   bool resume = false;               // go on from the latest checkpoint in `out`, if there is one
   std::filesystem::path start = {};  // a model's folder to take the first weights from
+  Json options = Json::object();     // how the run was started, for checkpoints to tell
   int64_t save_every = 500;          // steps; 0: at the end only
   int keep = 2;                      // checkpoints
   int64_t report_every = 1;  // steps between looks at the loss, for which the device is waited for
   int64_t validate_every = 100;  // 0: never
-  int validation_batches = 4;
+  uint64_t validation_batches = 8;
   int64_t sample_every = 0;  // 0: never
   int sample_tokens = 200;
-  std::string sample_prompt = "\n";
+  std::string sample_prompt = "\n";  // must leave room in the model's context
   const std::atomic<bool>* stop =
       nullptr;  // ends the run after the step in progress, with a checkpoint
 };

@@ -65,19 +65,21 @@ void load_model(Trainer& trainer, const std::filesystem::path& folder) {
   trainer.write(Trainer::State::weights, weights);
 }
 
-std::filesystem::path save_state(Trainer& trainer, const std::filesystem::path& root, uint64_t seed,
-                                 int keep, const Tokenizer* tokenizer) {
+std::filesystem::path save_state(Trainer& trainer, const std::filesystem::path& root,
+                                 const SaveOptions& how) {
   const auto weights = read(trainer, Trainer::State::weights);
   const auto m = read(trainer, Trainer::State::m), v = read(trainer, Trainer::State::v);
   TrainingFiles training;
   training.optimizer = named<const float>(trainer.map(), m, "m.");
   for (auto& tensor : named<const float>(trainer.map(), v, "v."))
     training.optimizer.push_back(tensor);
-  training.progress = {{"step", trainer.steps()}, {"settings", settings(trainer, seed)}};
+  training.progress = {{"step", trainer.steps()},
+                       {"settings", settings(trainer, how.seed)},
+                       {"options", how.options}};
   const ModelFiles model{.config = trainer.options().model,
                          .weights = named<const float>(trainer.map(), weights),
-                         .tokenizer = tokenizer};
-  return CheckpointFolder(root).save(trainer.steps(), model, training, keep);
+                         .tokenizer = how.tokenizer};
+  return CheckpointFolder(root).save(trainer.steps(), model, training, how.keep);
 }
 
 void load_state(Trainer& trainer, const std::filesystem::path& checkpoint, uint64_t seed) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/json.h"
 #include "model/tokenizer.h"
 #include "train/trainer.h"
 
@@ -15,9 +16,16 @@ void load_weights(const WeightMap& map, const std::filesystem::path& folder, std
 // The same into a trainer; the configurations must be equal.
 void load_model(Trainer& trainer, const std::filesystem::path& folder);
 
+struct SaveOptions {
+  uint64_t seed = 0;
+  int keep = 2;                          // checkpoints
+  const Tokenizer* tokenizer = nullptr;  // goes beside the weights
+  Json options = Json::object();         // how the run was started, for whoever goes on with it
+};
+
 // A checkpoint under `root` of where the trainer stands; returns its folder.
-std::filesystem::path save_state(Trainer& trainer, const std::filesystem::path& root, uint64_t seed,
-                                 int keep, const Tokenizer* tokenizer);
+std::filesystem::path save_state(Trainer& trainer, const std::filesystem::path& root,
+                                 const SaveOptions& how);
 
 // Goes on from a checkpoint: training continues bit for bit. An Error when it was made with other
 // settings.

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <sstream>
 #include <thread>
 
 #include "base/json.h"
@@ -181,12 +183,12 @@ TEST_F(Cli, DiffFindsThePlansEqual) {
 }
 
 TEST_F(Cli, TrainsResumesAndGenerates) {
-  const std::string train = "train --config debug --device cpu --validate-every 5 --save-every 0 " +
-                            ("--out " + file("run"));
-  Output output = run(train + " --steps 5 --json " + file("log"));
+  Output output = run("train --config debug --device cpu --validate-every 5 --save-every 0 --out " +
+                      file("run") + " --steps 5 --json " + file("log"));
   ASSERT_EQ(output.exit_code, 0) << output.err;
   EXPECT_NE(output.out.find("validation loss"), std::string::npos) << output.out;
-  output = run(train + " --steps 7 --resume --json " + file("log"));
+  output =
+      run("train --resume --device cpu --steps 7 --out " + file("run") + " --json " + file("log"));
   ASSERT_EQ(output.exit_code, 0) << output.err;
   EXPECT_NE(output.out.find("resumed at step 5"), std::string::npos) << output.out;
   EXPECT_NE(read_text(file("log")).find("{\"step\":7,\"loss\":"), std::string::npos);
@@ -205,6 +207,41 @@ TEST_F(Cli, TrainsResumesAndGenerates) {
                file("logits"));
   EXPECT_EQ(output.exit_code, 0) << output.err;
   EXPECT_EQ(read_json(file("logits")).at("logits").size(), 3u);
+}
+
+// A resumed run needs no more than its folder: every option is that of its beginning, unless given.
+TEST_F(Cli, ResumesWithTheOptionsOfItsBeginning) {
+  const std::string begin =
+      "train --config debug --device cpu --plan fused --lr 0.01 --warmup 2 --batch 3 --seq 24 "
+      "--seed 7 --save-every 4 --keep 9 --recompute --json ";
+  ASSERT_EQ(run(begin + file("whole") + " --steps 8 --out " + file("a")).exit_code, 0);
+  fs::create_directories(file("b"));
+  fs::copy(file("a/step-000004"), file("b/step-000004"), fs::copy_options::recursive);
+  fs::create_symlink("step-000004", file("b/latest"));
+  const std::string resume = "train --resume --device cpu --out " + file("b");
+  const Output output = run(resume + " --json " + file("rest"));
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("resumed at step 4"), std::string::npos) << output.out;
+  auto losses = [&](const std::string& log) {
+    std::map<int64_t, std::pair<double, double>> by_step;
+    std::istringstream lines(read_text(file(log)));
+    for (std::string line; std::getline(lines, line);)
+      if (const Json json = Json::parse(line); json.contains("loss"))
+        by_step[json["step"]] = {json["loss"], json["learning_rate"]};
+    return by_step;
+  };
+  auto whole = losses("whole");
+  ASSERT_EQ(whole.size(), 8u);
+  whole.erase(whole.begin(), whole.upper_bound(4));
+  EXPECT_EQ(whole, losses("rest"));
+
+  EXPECT_EQ(run(resume + " --steps 9").exit_code, 0);
+  expect_refused(resume + " --batch 4", "batch 3");
+  Json progress = read_json(file("b/latest/training.json"));
+  progress["options"]["--lr"] = Json::array({"fast"});
+  write_json(file("b/latest/training.json"), progress);
+  expect_refused(resume, "--lr");
+  EXPECT_EQ(run(resume + " --lr 0.01 --steps 10").exit_code, 0);
 }
 
 TEST_F(Cli, BadTrainingInputIsRefused) {

@@ -5,12 +5,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <thread>
 
+#include "model/checkpoint.h"
 #include "runtime/on_device.h"
 #include "train/data.h"
+#include "train/state.h"
 
 namespace cria::test {
 namespace {
@@ -24,12 +28,18 @@ class Notes final : public RunObserver {
   std::vector<int64_t> saves;
   std::atomic<bool> stop{false};
   int64_t stop_at = -1;
+  std::vector<double> step_ms;
+  std::chrono::milliseconds batch_takes{0}, validation_takes{0};
 
   void stepped(const StepReport& r) override {
     losses[r.step] = r.loss;
+    step_ms.push_back(r.step_ms);
     if (r.step == stop_at) stop = true;
   }
-  void validated(int64_t step, double loss) override { validations[step] = loss; }
+  void validated(int64_t step, double loss) override {
+    validations[step] = loss;
+    std::this_thread::sleep_for(validation_takes);
+  }
   void sampled(int64_t step, const std::string& text) override { samples[step] = text; }
   void saved(int64_t step, const fs::path&) override { saves.push_back(step); }
 };
@@ -59,13 +69,16 @@ class LoopTest : public OnDevice {
     const GeneratedData data(o.trainer.model.vocab, o.trainer.batch, o.trainer.seq, o.seed);
     RunOptions with_stop = o;
     with_stop.stop = &notes.stop;
-    return run_training(
-        with_stop,
-        {.training = [&](uint64_t n, auto x, auto y) { data.fill_batch(n, Split::train, x, y); },
-         .validation = [&](uint64_t n, auto x,
-                           auto y) { data.fill_batch(n, Split::validation, x, y); },
-         .tokenizer = tokenizer_.get()},
-        notes);
+    return run_training(with_stop,
+                        {.training =
+                             [&](uint64_t n, auto x, auto y) {
+                               std::this_thread::sleep_for(notes.batch_takes);
+                               data.fill_batch(n, Split::train, x, y);
+                             },
+                         .validation = [&](uint64_t n, auto x,
+                                           auto y) { data.fill_batch(n, Split::validation, x, y); },
+                         .tokenizer = tokenizer_.get()},
+                        notes);
   }
 
   fs::path folder_;
@@ -126,7 +139,41 @@ TEST_P(LoopTest, ADivergenceKeepsTheLastCheckpoint) {
   ASSERT_FALSE(notes.saves.empty());
   const auto latest = CheckpointFolder(folder_).latest();
   ASSERT_TRUE(latest.has_value());
-  EXPECT_TRUE(fs::exists(*latest / "model.safetensors"));
+  // The weights in it are sound: they know the batch that they were saved after.
+  const auto trainer = make_trainer(o.trainer);
+  load_state(*trainer, *latest, o.seed);
+  const GeneratedData data(o.trainer.model.vocab, o.trainer.batch, o.trainer.seq, o.seed);
+  std::vector<int32_t> tokens(size_t(o.trainer.batch) * o.trainer.seq), targets(tokens.size());
+  data.fill_batch(uint64_t(trainer->steps()) - 1, Split::train, tokens, targets);
+  EXPECT_LE(trainer->evaluate({tokens, targets}), 4 * notes.losses.at(1));
+}
+
+// Rates are of all steps, and of the steps alone, whatever comes between them.
+TEST_P(LoopTest, ValidationIsNoPartOfASteps) {
+  RunOptions o = options(12);
+  o.out.clear();
+  o.report_every = 6, o.validate_every = 4;
+  Notes notes;
+  notes.batch_takes = std::chrono::milliseconds(20);
+  notes.validation_takes = std::chrono::milliseconds(100);
+  const auto start = std::chrono::steady_clock::now();
+  run(o, notes);
+  const std::chrono::duration<double, std::milli> all = std::chrono::steady_clock::now() - start;
+  ASSERT_EQ(notes.step_ms.size(), 2u);
+  for (const double ms : notes.step_ms) EXPECT_GE(ms, 20);
+  EXPECT_LE(6 * (notes.step_ms[0] + notes.step_ms[1]), all.count() - 2 * 100);
+}
+
+TEST_P(LoopTest, ChecksThePromptOfSamplesFirst) {
+  RunOptions o = options(4);
+  o.sample_every = 2, o.sample_tokens = 5;
+  o.sample_prompt = std::string(o.trainer.model.context, 'a');
+  Notes notes;
+  expect_error([&] { run(o, notes); }, "the prompt for samples");
+  EXPECT_TRUE(notes.losses.empty());
+  o.sample_prompt = "";
+  run(o, notes);
+  EXPECT_EQ(notes.samples.at(2).size(), 5u);
 }
 
 TEST_P(LoopTest, LooksAtTheFolderBeforeTheWork) {
