@@ -20,11 +20,12 @@ inline std::string to_string(const Dims& dims) {
   return out;
 }
 
-// Problems that should share a tuned configuration: every size rounded up to a power of two.
+// Problems that should share a tuned configuration: every size rounded up to a power of two. 0, 1
+// and 2 are classes of their own, so that a switch that is off is not one that is on.
 inline std::string shape_class(const Dims& dims) {
   std::string out;
   for (const Dim& d : dims) {
-    int64_t p = 1;
+    int64_t p = d.size > 0 ? 1 : 0;
     while (p < d.size) p *= 2;
     out.append(out.empty() ? "" : " ").append(d.name).append("<=").append(std::to_string(p));
   }
