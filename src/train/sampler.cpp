@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "base/format.h"
 
 namespace cria {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+}  // namespace
 
 TokenSampler::TokenSampler(const SamplerOptions& options) : options_(options), rng_(options.seed) {
   if (!(options.temperature >= 0)) fail_f("temperature {} must be 0 or more", options.temperature);
@@ -18,8 +24,10 @@ TokenSampler::TokenSampler(const SamplerOptions& options) : options_(options), r
 
 int32_t TokenSampler::sample(std::span<const float> logits) {
   if (logits.empty()) fail("there are no logits to sample from");
+  // -inf is a token that is never drawn; with NaN there is no order.
+  const bool usable = std::ranges::all_of(logits, [](float x) { return x < kInfinity; });
   const auto best = std::ranges::max_element(logits);
-  if (!std::isfinite(*best))
+  if (!usable || *best == -kInfinity)
     fail("the model's logits are not finite: its weights are broken or training has diverged");
   if (options_.temperature == 0) return static_cast<int32_t>(best - logits.begin());
 

@@ -61,7 +61,22 @@ TEST(TokenSampler, RefusesNonsense) {
   expect_error([] { TokenSampler({.temperature = -1}); }, "temperature");
   expect_error([] { TokenSampler({.top_k = -1}); }, "top-k");
   expect_error([] { TokenSampler({.top_p = 0}); }, "top-p");
-  expect_error([] { TokenSampler({}).sample(std::vector<float>{1, NAN, INFINITY}); }, "not finite");
+}
+
+TEST(TokenSampler, RefusesLogitsWithoutAnOrder) {
+  const SamplerOptions ways[] = {{.temperature = 0}, {}, {.top_k = 2}, {.top_p = 0.5f}};
+  for (const SamplerOptions& options : ways)
+    for (const std::vector<float>& logits : {std::vector<float>{1, NAN, 0},
+                                             {NAN, 1, 0},
+                                             {1, NAN, INFINITY},
+                                             {0, INFINITY, 1},
+                                             {-INFINITY, -INFINITY}})
+      expect_error([&] { TokenSampler(options).sample(logits); }, "not finite");
+}
+
+TEST(TokenSampler, NeverDrawsMinusInfinity) {
+  TokenSampler sampler({.temperature = 1});
+  for (int i = 0; i < 100; ++i) EXPECT_NE(sampler.sample(std::vector<float>{0, -INFINITY, 0}), 1);
 }
 
 }  // namespace
