@@ -13,6 +13,9 @@ struct Dim {
 };
 using Dims = std::vector<Dim>;
 
+// The largest size that kernels count in 32 bits: rounded up to a block it still fits.
+inline constexpr int64_t kMostSize = INT32_MAX - 0xffff;
+
 inline std::string to_string(const Dims& dims) {
   std::string out;
   for (const Dim& d : dims)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/format.h"
 #include "base/rng.h"
 
 namespace cria {
@@ -40,6 +41,10 @@ void fill(Stream& stream, T* data, int64_t size, const Values& values) {
 }
 
 size_t bytes_of(DType dtype, int64_t batch, int64_t rows, int64_t cols) {
+  constexpr double kMostBytes = 0x1p62;
+  if (double(batch) * double(rows) * double(cols) * size_of(dtype) > kMostBytes)
+    fail_f("no memory holds {} x {} x {} elements of {}: use smaller shapes", batch, rows, cols,
+           name_of(dtype));
   return static_cast<size_t>(batch) * rows * cols * size_of(dtype);
 }
 

@@ -69,6 +69,19 @@ int ProblemRequest::operator[](const std::string& parameter) const {
   return static_cast<int>(sizes.at(parameter));
 }
 
+int ProblemRequest::product(const std::vector<std::string>& parameters, int factor) const {
+  double product = factor;
+  std::string names;
+  for (const std::string& name : parameters) {
+    product *= double(sizes.at(name));
+    names += fmt::format("{}--{} {}", names.empty() ? "" : " times ", name, sizes.at(name));
+  }
+  if (product > kMostSize)
+    fail_f("{}{} is more than the {} that kernels can count: make one of them smaller", names,
+           factor > 1 ? fmt::format(" times {}", factor) : "", kMostSize);
+  return static_cast<int>(product);
+}
+
 void Variant::run(Stream& stream, int turn, std::string_view config) const {
   launch(stream, calls[turn % calls.size()], config);
   if (after) after(stream, turn);

@@ -25,7 +25,7 @@ struct Parameter {
   int64_t on_cpu;  // defaults
   int64_t on_cuda;
   int64_t least = 1;
-  int64_t most = INT32_MAX;
+  int64_t most = kMostSize;
 };
 
 using Sizes = std::map<std::string, int64_t>;
@@ -37,6 +37,8 @@ struct ProblemRequest {
   int sets = 0;  // of operands; 0: as many as exceed the device's caches
 
   int operator[](const std::string& parameter) const;
+  // So many times the product of these sizes; an Error names them when 32 bits cannot count it.
+  int product(const std::vector<std::string>& parameters, int factor = 1) const;
 };
 
 // One kernel's calls, one per set of operands.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/error.h"
+#include "base/format.h"
 #include "base/rng.h"
 #include "kernels/rope.h"
 
@@ -46,6 +46,8 @@ WeightMap::WeightMap(const ModelConfig& c) {
 void WeightMap::add(const std::string& name, int rows, int cols) {
   entries_.push_back({name, rows, cols, size_});
   size_ += entries_.back().size();
+  constexpr int64_t kMost = int64_t{1} << 48;
+  if (size_ > kMost) fail_f("no memory holds the model's weights, more than {}", kMost);
 }
 
 void WeightMap::align() {

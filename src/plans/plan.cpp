@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/dims.h"
+#include "base/format.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
 #include "kernels/gemm.h"
@@ -220,6 +222,23 @@ void check_plan_name(std::string_view name) {
   std::string all;
   for (const std::string& n : plan_names()) all += (all.empty() ? "" : ", ") + n;
   fail("there is no plan called '" + std::string(name) + "'; the plans are " + all);
+}
+
+void check_step_size(std::string_view plan, const ModelConfig& config, int batch, int seq) {
+  const double tokens = double(batch) * seq;
+  if (2 * tokens * config.heads > kMostSize)
+    fail_f(
+        "{} sequences of {} tokens with {} heads are more rows than kernels can count ({}): make "
+        "batch or seq smaller",
+        batch, seq, config.heads, kMostSize / 2);
+  if (plan == "baseline" && tokens * config.dim > kMostSize)
+    fail_f(
+        "{} sequences of {} tokens of width {} are more than plan baseline adds up at once ({}): "
+        "make batch or seq smaller, or choose another plan",
+        batch, seq, config.dim, kMostSize);
+  if (const int64_t size = WeightMap(config).size(); size > kMostSize)
+    fail_f("a model of {} weights cannot be trained: the optimizer's kernels count up to {}", size,
+           kMostSize);
 }
 
 template <class T>

@@ -170,6 +170,10 @@ const std::vector<std::string>& plan_names();
 // An Error that lists the names when there is no plan of this one.
 void check_plan_name(std::string_view name);
 
+// An Error with what to change when kernels cannot count in 32 bits what a step of this plan works
+// on: tokens, rows of attention, all weights.
+void check_step_size(std::string_view plan, const ModelConfig& config, int batch, int seq);
+
 // The plan of this name, which there must be.
 template <class T>
 std::unique_ptr<Plan<T>> make_plan(std::string_view name, Stream& stream,

@@ -54,6 +54,7 @@ inline constexpr Overwrite overwrite{};
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+// Of sizes up to kMostSize (base/dims.h) and blocks up to 64 Ki.
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 constexpr int round_up(int a, int b) { return ceil_div(a, b) * b; }
 constexpr int min_of(int a, int b) { return a < b ? a : b; }

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "lab/bench.h"
 #include "lab/tune.h"
+#include "runtime/on_device.h"
 
 namespace cria {
 namespace {
@@ -126,6 +127,38 @@ TEST(Problem, SizesAreChecked) {
   EXPECT_THROW(make({{"rows", -4}}), Error);
   EXPECT_THROW(make({{"rows", int64_t{1} << 40}}), Error);
   EXPECT_THROW(make({{"heads", 4}}), Error);
+}
+
+TEST(Problem, SizesThat32BitsCannotCountAreRefused) {
+  const int64_t big = 1 << 16, huge = 1 << 30;
+  const struct {
+    const char* problem;
+    Sizes sizes;
+    const char* words;
+  } cases[] = {
+      {"vector_add", {{"n", INT32_MAX}}, "--n 2147483647 is out of range"},
+      {"attention",
+       {{"batch", big}, {"heads", big}, {"seq", 1}},
+       "--batch 65536 times --heads 65536 times --seq 1 times 2 is more than"},
+      {"attention_backward", {{"batch", big}, {"heads", big}}, "--batch 65536 times --heads 65536"},
+      {"attention_decode", {{"batch", big}, {"heads", big}}, "--batch 65536 times --heads 65536"},
+      {"attention_decode", {{"heads", huge}, {"kv-heads", 1}}, "--heads 1073741824"},
+      {"rope", {{"heads", huge}, {"head-dim", 64}}, "--heads 1073741824 times --head-dim 64"},
+      {"rope_backward", {{"batch", big}, {"seq", big}}, "--batch 65536 times --seq 65536"},
+      {"qkv", {{"batch", big}, {"seq", big}}, "--batch 65536 times --seq 65536"},
+      {"qkv", {{"kv-heads", huge}}, "--kv-heads 1073741824 times --head-dim 64 times 3"},
+      {"copy_heads", {{"batch", big}, {"heads", big}}, "--batch 65536 times --heads 65536"},
+      {"copy_heads", {{"heads", huge}}, "--heads 1073741824 times --head-dim 64"},
+      {"causal_mask", {{"batch", big}, {"heads", big}}, "--batch 65536 times --heads 65536"},
+      {"causal_mask", {{"heads", huge}, {"seq", huge}}, "no memory holds"},
+      {"gate_up", {{"ffn", huge}}, "--ffn 1073741824 times 2"},
+      {"gate_up_backward", {{"ffn", huge}}, "--ffn 1073741824 times 2"},
+      {"gemm_group", {{"ffn", huge}}, "--ffn 1073741824 times 2"},
+      {"gemm_group", {{"dim", huge}}, "--dim 1073741824 times 2"}};
+  for (const auto& c : cases)
+    test::expect_error(
+        [&] { make_problem(find_problem(c.problem), {.device = kCpu, .sizes = c.sizes}); },
+        c.words);
 }
 
 TEST(Bench, RowsAreRelatedToCeilingAndRival) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "runtime/on_device.h"
+
 namespace cria::test {
 namespace {
 
@@ -43,6 +45,12 @@ TEST(WeightMap, MatricesComeBeforeVectors) {
 
 TEST(WeightMap, CountsLlama1b) {
   EXPECT_EQ(WeightMap(find_preset("llama-1b").model).parameters(), 1235814400);
+}
+
+TEST(WeightMap, RefusesWhatNoMemoryHolds) {
+  ModelConfig c = odd_config(true);
+  c.dim = c.vocab = c.ffn = 1 << 24;
+  expect_error([&] { WeightMap map(c); }, "no memory holds");
 }
 
 TEST(Weights, JoinedViewsCoverTheirParts) {

@@ -27,6 +27,7 @@ class Attention final : public Problem {
       fail_f("--heads {} is not a multiple of --kv-heads {}: give each key head equally many",
              heads_, kv_heads_);
     const double row_bytes = double(head_dim_) * size_of(dtype());
+    request.product({"batch", "heads", "seq"}, 2);
     plan_sets(2.0 * batch * (heads_ + kv_heads_) * length_ * row_bytes);
     for (int set = 0; set < sets(); ++set) {
       data_.push_back({&input(batch * heads_, length_, head_dim_),

@@ -39,10 +39,11 @@ class AttentionBackward final : public Problem {
         causal_(request["causal"] != 0),
         tf32_(request["tf32"] != 0),
         scale_(1 / std::sqrt(float(head_dim_))) {
-    const int batch = request["batch"], heads = batch * heads_, kv_heads = batch * kv_heads_;
     if (heads_ % kv_heads_ != 0)
       fail_f("--heads {} is not a multiple of --kv-heads {}: give each key head equally many",
              heads_, kv_heads_);
+    request.product({"batch", "heads", "seq"}, 2);
+    const int batch = request["batch"], heads = batch * heads_, kv_heads = batch * kv_heads_;
     const double row_bytes = double(head_dim_) * size_of(dtype());
     plan_sets(4.0 * (heads + kv_heads) * length_ * row_bytes);
     const int again = makes_dq_ && makes_dkv_ ? keys_seen_again(heads, kv_heads) : 0;

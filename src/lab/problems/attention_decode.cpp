@@ -23,9 +23,12 @@ class AttentionDecode final : public Problem {
     if (heads_ % kv_heads_ != 0)
       fail_f("--heads {} is not a multiple of --kv-heads {}: give each key head equally many",
              heads_, kv_heads_);
+    request.product({"batch", "heads"});
     plan_sets(2.0 * batch * kv_heads_ * length_ * head_dim_ * size_of(dtype()));
     const int kv = batch * kv_heads_, sharing = heads_ / kv_heads_;
-    const int rows = sharing * kernels::decode_parts(core_count(device()), kv, length_);
+    const int parts = kernels::decode_parts(core_count(device()), kv, length_);
+    request.product({"batch", "heads"}, parts);
+    const int rows = sharing * parts;
     for (int set = 0; set < sets(); ++set)
       data_.push_back({&input(kv, sharing, head_dim_), &input(kv, length_, head_dim_),
                        &input(kv, length_, head_dim_), &output(kv, sharing, head_dim_),

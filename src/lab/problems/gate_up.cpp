@@ -15,19 +15,20 @@ class GateUp final : public Problem {
   explicit GateUp(const ProblemRequest& request)
       : Problem(request), tf32_(request["tf32"] != 0), keep_(request["keep"] != 0) {
     const int m = request["m"], d = request["dim"], f = request["ffn"];
+    const int both = request.product({"ffn"}, 2);
     // Both projections in one product: gate's rows, then up's.
     both_ = {.m = m,
-             .n = 2 * f,
+             .n = both,
              .k = d,
              .trans_b = true,
              .in = dtype(),
              .out = dtype(),
              .precision = tf32_ ? Precision::tf32 : Precision::full};
     plan_sets((double(m) * d + 2.0 * f * d + (keep_ ? 3.0 : 1.0) * m * f) * size_of(dtype()));
-    const Operand* scratch = keep_ ? nullptr : &scratch_of(dtype(), 1, m, 2 * f);
+    const Operand* scratch = keep_ ? nullptr : &scratch_of(dtype(), 1, m, both);
     for (int set = 0; set < sets(); ++set)
-      data_.push_back({&input(1, m, d), &input(1, 2 * f, d, 1 / std::sqrt(float(d))),
-                       keep_ ? &output(1, m, 2 * f) : scratch, &output(1, m, f)});
+      data_.push_back({&input(1, m, d), &input(1, both, d, 1 / std::sqrt(float(d))),
+                       keep_ ? &output(1, m, both) : scratch, &output(1, m, f)});
     for (const Set& set : data_) add_kernel(set);
     if (!keep_) add_library();  // which has no derivatives
   }

@@ -16,6 +16,7 @@ class GateUpBackward final : public Problem {
   explicit GateUpBackward(const ProblemRequest& request)
       : Problem(request), tf32_(request["tf32"] != 0) {
     const int m = request["m"], d = request["dim"], f = request["ffn"];
+    const int both = request.product({"ffn"}, 2);
     product_ = {.m = m,
                 .n = f,
                 .k = d,
@@ -26,7 +27,7 @@ class GateUpBackward final : public Problem {
     dact_ = &scratch_of(dtype(), 1, m, f);
     for (int set = 0; set < sets(); ++set)
       data_.push_back({&input(1, m, d), &input(1, d, f, 1 / std::sqrt(float(d))),
-                       &input(1, m, 2 * f), &output(1, m, 2 * f)});
+                       &input(1, m, both), &output(1, m, both)});
     for (const Set& set : data_) add_kernel(set);
     add_library();
   }

@@ -16,7 +16,8 @@ class GemmGroup final : public Problem {
     const int dim = request["dim"], ffn = request["ffn"];
     // down, gate and up, the attention's output, and q, k and v with half as many heads for k and
     // v.
-    const int shapes[kParts][2] = {{dim, ffn}, {2 * ffn, dim}, {dim, dim}, {2 * dim, dim}};
+    const int gate_up = request.product({"ffn"}, 2), qkv = request.product({"dim"}, 2);
+    const int shapes[kParts][2] = {{dim, ffn}, {gate_up, dim}, {dim, dim}, {qkv, dim}};
     double bytes = 0;
     for (const auto& [rows, cols] : shapes)
       bytes += (double(m_) * rows + double(m_) * cols + double(rows) * cols) * size_of(dtype());

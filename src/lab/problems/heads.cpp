@@ -13,11 +13,12 @@ class CopyHeads final : public Problem {
         rows_(request["seq"]),
         heads_(request["heads"]),
         head_dim_(request["head-dim"]) {
-    const int batch = request["batch"], width = heads_ * head_dim_;
+    const int batch = request["batch"], matrices = request.product({"batch", "heads"});
+    const int width = request.product({"heads", "head-dim"});
     plan_sets(2.0 * batch * rows_ * width * size_of(dtype()));
     for (int set = 0; set < sets(); ++set) {
       const Operand& x = input(batch, rows_, width);
-      const Operand& y = output(batch * heads_, rows_, head_dim_);
+      const Operand& y = output(matrices, rows_, head_dim_);
       if (set == 0) x_ = &x, y_ = &y;
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
@@ -48,7 +49,7 @@ class CopyHeads final : public Problem {
 class CausalMask final : public Problem {
  public:
   explicit CausalMask(const ProblemRequest& request) : Problem(request) {
-    const int matrices = request["batch"] * request["heads"], n = request["seq"];
+    const int matrices = request.product({"batch", "heads"}), n = request["seq"];
     plan_sets(double(matrices) * n * n * size_of(dtype()));
     given_ = &input(matrices, n, n);
     for (int set = 0; set < sets(); ++set) {

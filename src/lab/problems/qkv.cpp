@@ -22,7 +22,11 @@ class Qkv final : public Problem {
         head_dim_(request["head-dim"]) {
     if (!kernels::can_fuse_rope(head_dim_))
       fail_f("--head-dim {} does not fit qkv's tiles: use 64 or 128", head_dim_);
-    const int rows = request["batch"] * length_, d = request["dim"];
+    for (const char* heads : {"heads", "kv-heads"}) {
+      request.product({heads, "head-dim"}, 3);
+      request.product({"batch", "seq", heads}, 4);
+    }
+    const int rows = request.product({"batch", "seq"}), d = request["dim"];
     const int n = (heads_ + 2 * kv_heads_) * head_dim_;
     product_ = {.m = rows,
                 .n = n,

@@ -20,18 +20,18 @@ class Rope final : public Problem {
         head_dim_(request["head-dim"]) {
     if (head_dim_ % 2 != 0)
       fail_f("--head-dim {} is odd: rope turns pairs, use an even width", head_dim_);
-    const int batch = request["batch"];
-    plan_sets(2.0 * batch * length_ * heads_ * head_dim_ * size_of(dtype()));
+    const int batch = request["batch"], width = request.product({"heads", "head-dim"});
+    request.product({"batch", "seq", "heads"}, 2);
+    plan_sets(2.0 * batch * length_ * width * size_of(dtype()));
     angles_.emplace(device(), length_, head_dim_);
     for (int set = 0; set < sets(); ++set) {
-      const Operand& x = input(batch, length_, heads_ * head_dim_);
-      const Operand& y = output(batch, length_, heads_ * head_dim_);
+      const Operand& x = input(batch, length_, width);
+      const Operand& y = output(batch, length_, width);
       if (set == 0) x_ = &x, y_ = &y;
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
         auto halves = [&](T* data) {
-          return kernels::halves_of(
-              heads_of(data, batch, length_, heads_, head_dim_, int64_t{heads_} * head_dim_));
+          return kernels::halves_of(heads_of(data, batch, length_, heads_, head_dim_, width));
         };
         add_call(Sign > 0 ? "rope" : "rope_backward",
                  kernels::RopeArgs<T, Sign>{halves(x.tensor<T>().data), angles_->cos(),

@@ -1,0 +1,32 @@
+#include "plans/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/on_device.h"
+
+namespace cria::test {
+namespace {
+
+TEST(Plan, StepsThat32BitsCannotCountAreRefused) {
+  const ModelConfig debug = find_preset("debug").model;
+  for (const std::string& plan : plan_names()) {
+    EXPECT_NO_THROW(check_step_size(plan, debug, 2, 32));
+    expect_error([&] { check_step_size(plan, debug, 1 << 16, 1 << 16); },
+                 "65536 sequences of 65536 tokens with 4 heads");
+  }
+  ModelConfig wide = debug;
+  wide.dim = 1 << 16;
+  EXPECT_NO_THROW(check_step_size("flash", wide, 1 << 5, 1 << 10));
+  expect_error([&] { check_step_size("baseline", wide, 1 << 5, 1 << 10); },
+               "of width 65536 are more than plan baseline");
+}
+
+TEST(Plan, ModelsTheOptimizerCannotCountAreRefused) {
+  ModelConfig model = find_preset("llama-1b").model;
+  EXPECT_NO_THROW(check_step_size("flash", model, 1, 1024));
+  model.layers = 32;  // 2.2 billion weights
+  expect_error([&] { check_step_size("flash", model, 1, 1024); }, "cannot be trained");
+}
+
+}  // namespace
+}  // namespace cria::test
