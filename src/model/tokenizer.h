@@ -18,7 +18,10 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   // Any bytes are text, also those that are no UTF-8.
-  virtual std::vector<int> encode(std::string_view text) const = 0;
+  std::vector<int> encode(std::string_view text) const { return encode_part(text, true); }
+
+  // A part of a longer text. What a tokenizer puts before a text comes before the first part only.
+  virtual std::vector<int> encode_part(std::string_view text, bool first) const = 0;
 
   // The bytes the tokens stand for. Unknown tokens stand for nothing.
   virtual std::string decode(std::span<const int> tokens) const = 0;

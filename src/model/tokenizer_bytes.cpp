@@ -39,7 +39,7 @@ class ByteTokenizer final : public Tokenizer {
  public:
   ByteTokenizer() { files_["tokenizer.json"] = byte_tokenizer_json(); }
 
-  std::vector<int> encode(std::string_view text) const override {
+  std::vector<int> encode_part(std::string_view text, bool) const override {
     std::vector<int> out;
     out.reserve(text.size());
     for (const char c : text) out.push_back(static_cast<uint8_t>(c));

@@ -67,7 +67,7 @@ class HfTokenizer final : public Tokenizer {
     files_ = std::move(parts_.files);
   }
 
-  std::vector<int> encode(std::string_view text) const override;
+  std::vector<int> encode_part(std::string_view text, bool first) const override;
   std::string decode(std::span<const int> tokens) const override;
   std::string decode_token(int token) const override;
   int vocab_size() const override { return static_cast<int>(parts_.tokens.size()); }
@@ -80,44 +80,57 @@ class HfTokenizer final : public Tokenizer {
   TokenizerParts parts_;
 };
 
-// One call of encode(): where tokens go, and the words already seen in it.
+// One call of encode_part(): where tokens go, and the words already seen in it.
 class HfTokenizer::Encoding {
  public:
   explicit Encoding(const TokenizerParts& parts) : parts_(parts) {}
 
-  void add(const TextPart& part, const std::string_view whole) {
-    if (part.token >= 0) return tokens_.push_back(part.token);
-    const bool at_start = part.text.data() == whole.data();
-    if (parts_.normalizers.empty()) return add_normalized(part.text, at_start);
-    add_normalized(normalize(parts_.normalizers, part.text), at_start);
+  void add_all(std::string_view text, bool first) {
+    for (const TextPart& part : parts_.raw_added.cut(text)) {
+      const bool at_start = part.text.data() == text.data();
+      if (part.token >= 0)
+        tokens_.push_back(part.token);
+      else
+        add(part.text, !at_start ? Start::piece : first ? Start::text : Start::none);
+    }
   }
 
   std::vector<int> take() { return std::move(tokens_); }
 
  private:
-  void add_normalized(std::string_view text, bool at_start) {
+  // What begins with a piece of text: all of it, the piece, or nothing, because it goes on from a
+  // part before.
+  enum class Start { text, piece, none };
+
+  void add(std::string_view text, Start start) {
+    if (parts_.normalizers.empty()) return add_normalized(text, start);
+    add_normalized(normalize(parts_.normalizers, text, start == Start::none), start);
+  }
+
+  void add_normalized(std::string_view text, Start start) {
     for (const TextPart& part : parts_.normalized_added.cut(text)) {
       if (part.token >= 0)
         tokens_.push_back(part.token);
       else
-        pre_tokenize(part.text, 0, at_start && part.text.data() == text.data());
+        pre_tokenize(part.text, 0, part.text.data() == text.data() ? start : Start::piece);
     }
   }
 
-  void pre_tokenize(std::string_view text, size_t step_index, bool at_start) {
+  void pre_tokenize(std::string_view text, size_t step_index, Start start) {
     if (step_index == parts_.pre_tokenizers.size()) return add_word(text);
     const PreTokenizeStep& step = parts_.pre_tokenizers[step_index];
     std::string changed;
     if (!step.space.empty()) text = changed = replaced(text, " ", step.space);
     using Prefix = PreTokenizeStep::Prefix;
-    const bool may_prefix = step.when == Prefix::always || (step.when == Prefix::first && at_start);
+    const bool may_prefix = (step.when == Prefix::always && start != Start::none) ||
+                            (step.when == Prefix::first && start == Start::text);
     if (may_prefix && !text.starts_with(step.prefix))
       text = changed = step.prefix + std::string(text);
     while (!text.empty()) {
       const size_t bytes = step.first_piece ? step.first_piece(text) : text.size();
-      pre_tokenize(text.substr(0, bytes), step_index + 1, at_start);
+      pre_tokenize(text.substr(0, bytes), step_index + 1, start);
       text.remove_prefix(bytes);
-      at_start = false;
+      start = Start::piece;
     }
   }
 
@@ -140,9 +153,9 @@ class HfTokenizer::Encoding {
   std::unordered_map<std::string, std::vector<int>, TextHash, std::equal_to<>> seen_;
 };
 
-std::vector<int> HfTokenizer::encode(std::string_view text) const {
+std::vector<int> HfTokenizer::encode_part(std::string_view text, bool first) const {
   Encoding encoding(parts_);
-  for (const TextPart& part : parts_.raw_added.cut(text)) encoding.add(part, text);
+  encoding.add_all(text, first);
   return encoding.take();
 }
 
@@ -178,12 +191,13 @@ std::string HfTokenizer::decode_token(int token) const {
 
 }  // namespace
 
-std::string normalize(const std::vector<NormalizeStep>& steps, std::string_view text) {
+std::string normalize(const std::vector<NormalizeStep>& steps, std::string_view text,
+                      bool goes_on) {
   std::string out(text);
   for (const NormalizeStep& step : steps) {
     if (const auto* replace = std::get_if<ReplaceText>(&step))
       out = replaced(out, replace->from, replace->to);
-    else if (!out.empty())
+    else if (!out.empty() && !goes_on)
       out.insert(0, std::get<PrependText>(step).text);
   }
   return out;

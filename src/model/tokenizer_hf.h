@@ -59,7 +59,9 @@ struct TokenizerParts {
   std::map<std::string, std::string> files;
 };
 
-std::string normalize(const std::vector<NormalizeStep>& steps, std::string_view text);
+// Text that goes on from a part before it has nothing put before it.
+std::string normalize(const std::vector<NormalizeStep>& steps, std::string_view text,
+                      bool goes_on = false);
 
 std::unique_ptr<Tokenizer> make_tokenizer(TokenizerParts parts);
 

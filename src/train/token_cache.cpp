@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kChunk = 1 << 20;  // of text for one call of encode()
+constexpr size_t kChunk = 1 << 20;  // of text for one call of encode_part()
 constexpr size_t kReach = 1 << 18;  // how far a good place to cut is looked for
 
 struct Trailer {
-  std::array<char, 8> magic = {'c', 'r', 'i', 'a', 't', 'o', 'k', '1'};
+  std::array<char, 8> magic = {'c', 'r', 'i', 'a', 't', 'o', 'k', '2'};
   uint64_t width = 0;  // bytes of a token
   uint64_t count = 0;
 
@@ -85,7 +85,9 @@ void tokenize(const fs::path& source, const Tokenizer& tokenizer, const fs::path
     const auto chunks = take_chunks(rest, static_cast<size_t>(pool.workers()));
     std::vector<std::vector<int>> tokens(chunks.size());
     pool.run(static_cast<int64_t>(chunks.size()), [&](int64_t i, int) {
-      tokens[static_cast<size_t>(i)] = tokenizer.encode(chunks[static_cast<size_t>(i)]);
+      const std::string_view chunk = chunks[static_cast<size_t>(i)];
+      const bool first = chunk.data() == file.text().data();
+      tokens[static_cast<size_t>(i)] = tokenizer.encode_part(chunk, first);
     });
     for (const auto& part : tokens) {
       write_tokens(out, part, width);

@@ -44,8 +44,9 @@ std::unique_ptr<TokenSource> open_tokens(const std::vector<std::filesystem::path
 // Where tokens are kept when nobody says otherwise: `tokens` beside the tuning cache.
 std::filesystem::path token_cache_folder();
 
-// Where a text can be cut into two with the same tokens: after a line break between characters that
-// are no white space, about `wish` bytes in. Without one in reach, at some character.
+// Where a text can be cut into two parts with the same tokens (see Tokenizer::encode_part): after a
+// line break between characters that are no white space, about `wish` bytes in. Without one in
+// reach, at some character.
 size_t cut_for_tokenizing(std::string_view text, size_t wish);
 
 }  // namespace cria

@@ -176,20 +176,30 @@ TEST(Data, PartsHaveTheTokensOfTheWhole) {
   std::string text;
   while (text.size() < 40000) text += lines[rng.below(7)] + (rng.below(9) == 0 ? "\r\n" : "\n");
   text.insert(20000, std::string(300000, 'y'));  // longer than the search for a good place
-  for (const char* name : {"gpt2", "smollm", "llama3"}) {
-    const auto tokenizer = load_tokenizer(kFixtures / (std::string(name) + ".json"));
+  const TemporaryFolder folder;
+  std::vector<fs::path> files;
+  for (const char* name : {"gpt2", "smollm", "llama3", "llama2", "metaspace"})
+    files.push_back(kFixtures / (std::string(name) + ".json"));
+  std::string always = read_text(files.back());
+  const std::string first = "\"prepend_scheme\":\"first\",\"split\":false";
+  ASSERT_NE(always.find(first), std::string::npos);
+  always.replace(always.find(first), first.size(), "\"prepend_scheme\":\"always\"");
+  files.push_back(folder / "always.json");
+  write_text(files.back(), always);
+  for (const fs::path& file : files) {
+    const auto tokenizer = load_tokenizer(file);
     std::vector<int> joined;
     std::string_view rest = text;
     int parts = 0;
     for (; !rest.empty(); ++parts) {
       // Short parts, so that many places are tried; the function itself never cuts below its reach.
       const size_t end = rest.size() > 270000 ? cut_for_tokenizing(rest, 100) : rest.size();
-      const auto tokens = tokenizer->encode(rest.substr(0, end));
+      const auto tokens = tokenizer->encode_part(rest.substr(0, end), parts == 0);
       joined.insert(joined.end(), tokens.begin(), tokens.end());
       rest.remove_prefix(end);
     }
     EXPECT_GT(parts, 10);
-    EXPECT_EQ(joined, tokenizer->encode(text)) << name;
+    EXPECT_EQ(joined, tokenizer->encode(text)) << file;
   }
 }
 
