@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "model/checkpoint.h"
+#include "runtime/kernel.h"
 #include "runtime/on_device.h"
 #include "train/data.h"
 #include "train/state.h"
@@ -87,10 +88,12 @@ class LoopTest : public OnDevice {
 INSTANTIATE_TEST_SUITE_P(Backends, LoopTest, every_backend(), backend_name);
 
 TEST_P(LoopTest, ResumesBitForBit) {
-  for (const int accumulate : {1, 2}) {
+  for (const auto& [dtype, accumulate] :
+       {std::pair{DType::f32, 1}, {DType::f32, 2}, {DType::bf16, 1}, {DType::bf16, 2}}) {
+    if (!kernel_registry().find("adamw", dtype, target_of(device()))) continue;
     fs::remove_all(folder_);
     RunOptions o = options(12);
-    o.trainer.accumulate = accumulate;
+    o.trainer.dtype = dtype, o.trainer.accumulate = accumulate;
     Notes whole, first, second;
     run(o, whole);
     fs::remove_all(folder_);
@@ -104,7 +107,7 @@ TEST_P(LoopTest, ResumesBitForBit) {
     EXPECT_EQ(second.losses.begin()->first, 6);
     for (const auto& [step, loss] : whole.losses)
       EXPECT_EQ(loss, step <= 5 ? first.losses.at(step) : second.losses.at(step))
-          << "step " << step;
+          << "step " << step << " in " << name_of(dtype);
   }
 }
 

@@ -36,6 +36,14 @@ TrainerOptions debug_options(Device device, const std::string& plan = "flash") {
           .seq = preset.seq};
 }
 
+// Those that are built.
+std::vector<DType> trained_types(Device device) {
+  std::vector<DType> out;
+  for (const DType dtype : {DType::f32, DType::bf16})
+    if (kernel_registry().find("adamw", dtype, target_of(device))) out.push_back(dtype);
+  return out;
+}
+
 std::vector<double> losses(const TrainerOptions& options, int steps) {
   auto trainer = make_trainer(options);
   trainer->initialise(1);
@@ -61,29 +69,34 @@ TEST_P(TrainerTest, BeginsAtTheLogarithmOfTheVocabulary) {
 }
 
 TEST_P(TrainerTest, TheSameSeedGivesTheSameBits) {
-  for (const std::string& plan : plan_names())
-    for (const int accumulate : {1, 3}) {
-      TrainerOptions o = debug_options(device(), plan);
-      o.accumulate = accumulate;
-      EXPECT_EQ(losses(o, 4), losses(o, 4)) << plan;
-    }
+  for (const DType dtype : trained_types(device()))
+    for (const std::string& plan : plan_names())
+      for (const int accumulate : {1, 3}) {
+        TrainerOptions o = debug_options(device(), plan);
+        o.dtype = dtype, o.accumulate = accumulate;
+        EXPECT_EQ(losses(o, 4), losses(o, 4)) << plan << " in " << name_of(dtype);
+      }
 }
 
 TEST_P(TrainerTest, AGraphGivesTheSameBits) {
-  for (const int accumulate : {1, 2}) {
-    TrainerOptions o = debug_options(device());
-    o.accumulate = accumulate;
-    const auto with = losses(o, 5);
-    o.graph = false;
-    EXPECT_EQ(with, losses(o, 5));
-  }
+  for (const DType dtype : trained_types(device()))
+    for (const int accumulate : {1, 2}) {
+      TrainerOptions o = debug_options(device());
+      o.dtype = dtype, o.accumulate = accumulate;
+      const auto with = losses(o, 5);
+      o.graph = false;
+      EXPECT_EQ(with, losses(o, 5)) << name_of(dtype);
+    }
 }
 
 TEST_P(TrainerTest, RecomputingGivesTheSameBits) {
-  TrainerOptions o = debug_options(device());
-  const auto kept = losses(o, 3);
-  o.recompute = true;
-  EXPECT_EQ(kept, losses(o, 3));
+  for (const DType dtype : trained_types(device())) {
+    TrainerOptions o = debug_options(device());
+    o.dtype = dtype;
+    const auto kept = losses(o, 3);
+    o.recompute = true;
+    EXPECT_EQ(kept, losses(o, 3)) << name_of(dtype);
+  }
 }
 
 // Two batches of 1 are a batch of 2.
@@ -173,8 +186,7 @@ TEST_P(TrainerTest, WeightsKeepEveryBit) {
 
 // What is read and written again goes on as if nothing had happened.
 TEST_P(TrainerTest, ItsStateIsAllThereIs) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    if (!kernel_registry().find("adamw", dtype, target_of(device()))) continue;
+  for (const DType dtype : trained_types(device())) {
     TrainerOptions o = debug_options(device());
     o.dtype = dtype;
     auto a = make_trainer(o), b = make_trainer(o);
