@@ -16,12 +16,32 @@ namespace {
 
 constexpr int kTokens = 300;  // more than one chunk of a prompt
 
-class DecoderTest : public OnDevice {
+struct DecoderCase {
+  Backend backend;
+  DType dtype = DType::f32;
+  int heads = 4;  // on 2 key heads: one by one up to 2 on each, as a group from there on
+};
+
+std::vector<DecoderCase> all_cases() {
+  std::vector<DecoderCase> out;
+  for (const Backend backend : {Backend::cpu, Backend::cuda})
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const int heads : {4, 8}) out.push_back({backend, dtype, heads});
+  return out;
+}
+
+std::string case_name(const ::testing::TestParamInfo<DecoderCase>& info) {
+  const DecoderCase& c = info.param;
+  return std::string(c.backend == Backend::cuda ? "cuda_" : "cpu_") + name_of(c.dtype) + "_" +
+         std::to_string(c.heads) + "heads";
+}
+
+class DecoderTest : public ::testing::TestWithParam<DecoderCase> {
  protected:
   void SetUp() override {
-    OnDevice::SetUp();
-    if (IsSkipped()) return;
+    if (GetParam().backend == Backend::cuda && !has_cuda()) GTEST_SKIP() << "no CUDA device";
     config_ = find_preset("debug").model;
+    config_.heads = GetParam().heads;
     config_.context = kTokens;
     map_.emplace(config_);
     weights_.resize(map_->size());
@@ -30,20 +50,31 @@ class DecoderTest : public OnDevice {
     for (int i = 0; i < kTokens; ++i)
       tokens_.push_back(static_cast<int32_t>(rng.below(config_.vocab)));
   }
+  Device device() const { return {GetParam().backend, 0}; }
+  DType dtype() const { return GetParam().dtype; }
   std::unique_ptr<Decoder> decoder(int capacity = 0) {
-    return make_decoder({.model = config_, .device = device(), .capacity = capacity}, *map_,
-                        weights_);
+    return make_decoder(
+        {.model = config_, .device = device(), .dtype = dtype(), .capacity = capacity}, *map_,
+        weights_);
   }
   // The logits that the plan `baseline` gives for all tokens.
   std::vector<float> reference() {
-    auto trainer = make_trainer(
-        {.model = config_, .plan = "baseline", .device = device(), .batch = 1, .seq = kTokens});
+    auto trainer = make_trainer({.model = config_,
+                                 .plan = "baseline",
+                                 .device = device(),
+                                 .dtype = dtype(),
+                                 .batch = 1,
+                                 .seq = kTokens});
     trainer->write(Trainer::State::weights, weights_);
-    std::vector<float> out(size_t(kTokens) * config_.vocab);
+    std::vector<float> out;
     trainer->watch({tokens_, tokens_}, [&](const Made& made) {
       if (made.name != "logits") return;
-      trainer->stream().copy(out.data(), made.data, out.size() * sizeof(float));
-      trainer->stream().synchronize();
+      with_dtype(made.dtype, [&]<class T>(T) {
+        std::vector<T> values(size_t(made.rows) * made.cols);
+        trainer->stream().copy(values.data(), made.data, values.size() * sizeof(T));
+        trainer->stream().synchronize();
+        for (const T x : values) out.push_back(static_cast<float>(to_float(x)));
+      });
     });
     return out;
   }
@@ -52,7 +83,7 @@ class DecoderTest : public OnDevice {
     double error = 0, length = 0;
     for (size_t i = 0; i < want.size(); ++i)
       error += std::pow(double(got[i]) - want[i], 2), length += double(want[i]) * want[i];
-    const double bound = 2 * stages_bound(roundoff(DType::f32), 14.0 * config_.layers + 4);
+    const double bound = 2 * stages_bound(roundoff(dtype()), 14.0 * config_.layers + 4);
     EXPECT_LE(std::sqrt(error / length), bound) << what;
   }
 
@@ -61,7 +92,7 @@ class DecoderTest : public OnDevice {
   std::vector<float> weights_;
   std::vector<int32_t> tokens_;
 };
-INSTANTIATE_TEST_SUITE_P(Backends, DecoderTest, every_backend(), backend_name);
+INSTANTIATE_TEST_SUITE_P(Cases, DecoderTest, ::testing::ValuesIn(all_cases()), case_name);
 
 TEST_P(DecoderTest, AllAtOnceAsThePlan) {
   expect_same(decoder()->feed_all(tokens_), reference(), "all");
