@@ -45,4 +45,8 @@ double Tolerance::bound(double want) const {
 
 double stages_bound(double roundoff, double stages) { return 4 * roundoff * std::sqrt(stages); }
 
+double roundings_bound(double roundoff, double roundings) {
+  return 2 * 0.42 * roundoff * std::sqrt(roundings);
+}
+
 }  // namespace cria

@@ -30,4 +30,9 @@ struct Tolerance {
 // each round with this relative error: the errors add like a random walk, with room for sums.
 double stages_bound(double roundoff, double stages);
 
+// The same after so many roundings to a 16-bit type, the sums in between being f32: one is off by
+// 0.42 roundoff in the root mean square (uniform in half a unit in the last place, which is between
+// 1/2 and 1 roundoff of the value), and twice that is allowed.
+double roundings_bound(double roundoff, double roundings);
+
 }  // namespace cria

@@ -83,7 +83,9 @@ class DecoderTest : public ::testing::TestWithParam<DecoderCase> {
     double error = 0, length = 0;
     for (size_t i = 0; i < want.size(); ++i)
       error += std::pow(double(got[i]) - want[i], 2), length += double(want[i]) * want[i];
-    const double bound = 2 * stages_bound(roundoff(dtype()), 14.0 * config_.layers + 4);
+    const double roundings = 14.0 * config_.layers + 4;
+    const double bound = dtype() == DType::f32 ? 2 * stages_bound(roundoff(dtype()), roundings)
+                                               : 2 * roundings_bound(roundoff(dtype()), roundings);
     EXPECT_LE(std::sqrt(error / length), bound) << what;
   }
 

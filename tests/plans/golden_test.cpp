@@ -131,15 +131,29 @@ class GoldenTest : public ::testing::TestWithParam<GoldenRun> {
   // A value meets about 14 roundings on its way forward through a block, and 20 more on its way
   // back.
   double forward_bound() const { return bound(14.0 * golden_.config.layers + 4); }
-  // Weight gradients sum over tokens, and the sums partly cancel: the errors weigh twice.
-  double backward_bound() const { return 2 * bound(34.0 * golden_.config.layers + 8); }
-  double bound(double stages) const {
-    return stages_bound(stage_roundoff(GetParam().dtype, GetParam().precision), stages);
+  double backward_bound(int layer = 0) const {
+    return bound(14.0 * golden_.config.layers + 4 + 20.0 * (golden_.config.layers - layer) + 4);
+  }
+  double bound(double roundings) const {
+    const auto [dtype, precision] = std::pair(GetParam().dtype, GetParam().precision);
+    if (dtype == DType::f32) return stages_bound(stage_roundoff(dtype, precision), roundings);
+    // The oracle does not round its weights, and these models are larger than at initialisation,
+    // so that softmax and products make errors grow.
+    return 2 * roundings_bound(roundoff(dtype), 2 * roundings);
+  }
+  // Of the gradient of this weight. It sums over tokens, and the sums partly cancel: the errors
+  // weigh twice.
+  double gradient_bound(const std::string& weight) const {
+    const ModelConfig& c = golden_.config;
+    int layer = weight.find("embed_tokens") == std::string::npos ? c.layers : 0;
+    if (const size_t at = weight.find("layers."); at != std::string::npos)
+      layer = std::stoi(weight.substr(at + 7));
+    return 2 * backward_bound(layer);
   }
 
   // By the whole tensor's length, and no element far off by the tensor's largest.
   static void expect_near(const std::vector<double>& got, const std::vector<double>& want,
-                          double bound, const std::string& name) {
+                          double bound, double element_bound, const std::string& name) {
     ASSERT_EQ(got.size(), want.size()) << name;
     double error = 0, length = 0, worst = 0, largest = 0;
     for (size_t i = 0; i < want.size(); ++i) {
@@ -150,7 +164,7 @@ class GoldenTest : public ::testing::TestWithParam<GoldenRun> {
     }
     EXPECT_GT(length, 0) << name << ": the oracle's values are all zero and prove nothing";
     EXPECT_LE(std::sqrt(error / length), bound) << name;
-    EXPECT_LE(worst, 4 * bound * largest) << name;
+    EXPECT_LE(worst, element_bound * largest) << name;
   }
 
   std::vector<double> to_host(const Made& t) const {
@@ -178,10 +192,12 @@ TEST_P(GoldenTest, LogitsLossAndEveryGradient) {
   size_t gradients = 0;
   trainer_->watch(golden_.host_batch(), [&](const Made& made) {
     if (made.name == "logits")
-      expect_near(to_host(made), golden_.logits, forward_bound(), "logits");
+      expect_near(to_host(made), golden_.logits, forward_bound(), 4 * forward_bound(), "logits");
     if (!made.name.starts_with("gradient of ")) return;
     ++gradients;
-    expect_near(to_host(made), golden_.gradients.at(made.name.substr(12)), backward_bound(),
+    // The largest elements are not those that cancel.
+    const double bound = gradient_bound(made.name);
+    expect_near(to_host(made), golden_.gradients.at(made.name.substr(12)), bound, 2 * bound,
                 made.name);
   });
   EXPECT_EQ(gradients, golden_.gradients.size());
@@ -211,7 +227,7 @@ TEST_P(GoldenTest, TenStepsOfAdamW) {
     // bound.
     const double moved = 10 * 1e-3 * std::sqrt(double(e.size()));
     EXPECT_NEAR(std::sqrt(squares), std::sqrt(golden_.final_sums[2 * i + 1]),
-                backward_bound() * moved + 1e-6 * std::sqrt(squares))
+                2 * backward_bound() * moved + 1e-6 * std::sqrt(squares))
         << e.name;
   }
 }
