@@ -20,12 +20,59 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+// What a link leads to, whether it exists or not.
+fs::path follow_links(const fs::path& path) {
+  constexpr int kMost = 40;  // as the system allows
+  fs::path at = path;
+  for (int i = 0; i < kMost; ++i) {
+    std::error_code no_link;
+    const fs::path target = fs::read_symlink(at, no_link);
+    if (no_link) return at;
+    at = at.parent_path() / target;
+  }
+  fail_f("cannot write {}: its links lead in a circle; choose another file", path.string());
+}
+
+// What this process has open as its output, by this name or another; -1 for other files.
+int own_output(const struct stat& file) {
+  for (const int output : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat own = {};
+    if (::fstat(output, &own) == 0 && own.st_dev == file.st_dev && own.st_ino == file.st_ino)
+      return output;
+  }
+  return -1;
+}
+
+// Whether no other file may take the place of what has this name.
+bool is_written_directly(const fs::path& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) != 0) return false;
+  if (S_ISDIR(info.st_mode)) fail_f("cannot write {}: it is a folder; give a file", path.string());
+  return !S_ISREG(info.st_mode) || own_output(info) >= 0;
+}
+
+int open_directly(const fs::path& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) == 0 && own_output(info) >= 0) {
+    std::fflush(nullptr);  // what was printed comes first
+    return ::dup(own_output(info));
+  }
+  return ::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+}
+
 }  // namespace
 
-DurableFile::DurableFile(const fs::path& path)
-    : path_(path.string()), temporary_(path_ + ".XXXXXX") {
+DurableFile::DurableFile(const fs::path& path) : path_(path.string()) {
+  if (is_written_directly(path)) {
+    file_ = open_directly(path);
+    if (file_ < 0) fail_f("cannot write {}: {}; give another file", path_, std::strerror(errno));
+    return;
+  }
+  path_ = follow_links(path).string();
+  temporary_ = path_ + ".XXXXXX";
   file_ = ::mkstemp(temporary_.data());
   if (file_ < 0) {
+    temporary_.clear();
     fail_f("cannot write {}: {}; choose a folder that exists and is writable", path_,
            std::strerror(errno));
   }
@@ -60,14 +107,24 @@ void DurableFile::write(std::string_view bytes) {
 }
 
 void DurableFile::commit() {
-  if (::fsync(file_) != 0) give_up("free space or choose another place");
+  const bool replaces = !temporary_.empty();
+  if (replaces && ::fsync(file_) != 0) give_up("free space or choose another place");
   const int closed = ::close(file_);
   file_ = -1;
   if (closed != 0) give_up("free space or choose another place");
+  if (!replaces) return;
   if (::rename(temporary_.c_str(), path_.c_str()) != 0)
     give_up("choose a path that can be written");
   temporary_.clear();
   sync_folder(folder_of(path_));
+}
+
+void check_writable(const fs::path& path) {
+  if (!is_written_directly(path)) {
+    DurableFile unused(path);
+  } else if (::access(path.c_str(), W_OK) != 0) {  // opening a pipe would wait for its reader
+    fail_f("cannot write {}: {}; give another file", path.string(), std::strerror(errno));
+  }
 }
 
 void sync_folder(const fs::path& folder) {

@@ -8,8 +8,9 @@
 
 namespace cria {
 
-// Bytes go to a temporary file beside `path`; commit() syncs it, renames it over `path` and syncs
-// the folder. Without commit() nothing remains.
+// Bytes go to a temporary file beside `path`, or beside the file that a link of this name leads to;
+// commit() syncs it, renames it over that file and syncs the folder. Without commit() nothing
+// remains. A device, a pipe, and what is this process's own output, is written as the bytes come.
 class DurableFile {
  public:
   explicit DurableFile(const std::filesystem::path& path);
@@ -25,9 +26,12 @@ class DurableFile {
   void discard();
 
   std::string path_;
-  std::string temporary_;
+  std::string temporary_;  // empty: written as the bytes come
   int file_ = -1;
 };
+
+// An Error when a DurableFile could not be written there. Leaves everything as it is.
+void check_writable(const std::filesystem::path& path);
 
 // Makes the names in a folder (files made, renamed or removed) survive a crash.
 void sync_folder(const std::filesystem::path& folder);

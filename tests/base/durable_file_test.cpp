@@ -1,6 +1,12 @@
 #include "base/durable_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
 
 #include "base/json.h"
 #include "base/mapped_file.h"
@@ -29,6 +35,71 @@ TEST(DurableFile, AppearsOnlyOnCommit) {
   { DurableFile(folder / "a").write("never seen"); }
   EXPECT_EQ(read_text(folder / "a"), "one two");
   EXPECT_EQ(entries(folder.path()), 1u);
+}
+
+TEST(DurableFile, ReplacesTheFileThatALinkNames) {
+  const test::TemporaryFolder folder;
+  fs::create_directory(folder / "kept");
+  fs::create_symlink("kept/far", folder / "near");  // nothing there yet
+  fs::create_symlink("near", folder / "link");
+  for (const char* text : {"made", "replaced"}) {
+    write_text(folder / "link", text);
+    EXPECT_TRUE(fs::is_symlink(folder / "link") && fs::is_symlink(folder / "near"));
+    EXPECT_FALSE(fs::is_symlink(folder / "kept/far"));
+    EXPECT_EQ(read_text(folder / "kept/far"), text);
+  }
+  EXPECT_EQ(entries(folder.path()), 3u);
+  EXPECT_EQ(entries(folder / "kept"), 1u);
+
+  fs::create_symlink("ring", folder / "ring");
+  expect_error([&] { write_text(folder / "ring", "x"); }, {"/ring", "circle"});
+}
+
+TEST(DurableFile, WritesIntoAPipe) {
+  const test::TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink("pipe", folder / "link");
+  check_writable(pipe);  // does not wait for a reader
+  for (const std::string& name : {pipe, std::string(folder / "link")}) {
+    const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+    ASSERT_GE(reader, 0);
+    write_text(name, "through");
+    char got[100];
+    EXPECT_EQ(::read(reader, got, sizeof got), 7);
+    ::close(reader);
+  }
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_EQ(entries(folder.path()), 2u);
+}
+
+// As `cria ... --json /dev/stdout > file`.
+TEST(DurableFile, AppendsToTheOwnOutput) {
+  const test::TemporaryFolder folder;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const bool ok = std::freopen((folder / "out").c_str(), "w", stdout) &&
+                    std::printf("printed\n") && (write_text("/dev/stdout", "written\n"), true) &&
+                    std::printf("at last\n") && std::fflush(stdout) == 0;
+    ::_exit(ok ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(read_text(folder / "out"), "printed\nwritten\nat last\n");
+  EXPECT_EQ(entries(folder.path()), 1u);
+}
+
+TEST(DurableFile, LooksWithoutTouching) {
+  const test::TemporaryFolder folder;
+  write_text(folder / "a", "kept");
+  check_writable(folder / "a");
+  check_writable(folder / "b");
+  EXPECT_EQ(read_text(folder / "a"), "kept");
+  EXPECT_EQ(entries(folder.path()), 1u);
+  expect_error([&] { check_writable(folder.path()); }, {"it is a folder"});
+  expect_error([&] { check_writable(folder / "none/a"); }, {"none/a", "folder that exists"});
 }
 
 TEST(DurableFile, RenameNamesBothEnds) {
