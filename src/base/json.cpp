@@ -43,7 +43,7 @@ Json read_json(const std::filesystem::path& path) {
 }
 
 void write_json(const std::filesystem::path& path, const Json& json) {
-  write_text(path, json.dump(2) + "\n");
+  write_text(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 JsonMap parse_json_map(std::string_view text, const std::string& where) {

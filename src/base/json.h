@@ -16,6 +16,7 @@ std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, std::string_view text);
 
 Json read_json(const std::filesystem::path& path);
+// Numbers that are not finite become null, bytes that are no UTF-8 the replacement character.
 void write_json(const std::filesystem::path& path, const Json& json);
 
 // JSON that may be large and comes from elsewhere: nesting is limited and a key that appears twice

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <string>
 
 #include "base/error.h"
@@ -40,6 +41,12 @@ TEST_F(JsonFile, RoundTripKeepsOrder) {
   const fs::path path = folder_ / "a.json";
   write_json(path, Json{{"z", 1}, {"a", {1.5, "two"}}});
   EXPECT_EQ(read_json(path).dump(), R"({"z":1,"a":[1.5,"two"]})");
+}
+
+TEST_F(JsonFile, WritesWhatJsonCannotSay) {
+  const fs::path path = folder_ / "a.json";
+  write_json(path, Json{{"text", "a\xff\xc3"}, {"numbers", {NAN, INFINITY, 1}}});
+  EXPECT_EQ(read_json(path).dump(), R"({"text":"a��","numbers":[null,null,1]})");
 }
 
 TEST_F(JsonFile, OverwritesAndLeavesNoTemporary) {
