@@ -9,10 +9,11 @@
 namespace cria {
 namespace {
 
-// A preset by name, a config.json, or a folder with one in it.
+// A preset by name, a config.json, or a folder with one in it; a folder that is called like a
+// preset is ./small.
 Preset find_model(const std::string& name) {
   namespace fs = std::filesystem;
-  if (!fs::exists(name)) return find_preset(name);
+  if (is_preset(name) || !fs::exists(name)) return find_preset(name);
   const ModelConfig model =
       fs::is_directory(name) ? load_config(name) : config_from_json(read_json(name), name);
   return {name, model, 1, std::min(model.context, 1024)};

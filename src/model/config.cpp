@@ -126,6 +126,10 @@ const Preset& find_preset(std::string_view name) {
   fail_f("there is no config \"{}\"; choose one of {}, or give a config.json", name, names);
 }
 
+bool is_preset(std::string_view name) {
+  return std::ranges::any_of(presets(), [&](const Preset& p) { return p.name == name; });
+}
+
 void check_config(const ModelConfig& c) {
   const std::pair<const char*, int> sizes[] = {
       {"dim", c.dim},           {"layers", c.layers}, {"heads", c.heads}, {"kv_heads", c.kv_heads},

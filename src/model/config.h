@@ -55,6 +55,7 @@ const std::vector<Preset>& presets();
 
 // The preset of this name; an Error that lists the names when there is none.
 const Preset& find_preset(std::string_view name);
+bool is_preset(std::string_view name);
 
 // An Error with what to change when sizes cannot be (H not a multiple of G, odd head_dim, ...).
 void check_config(const ModelConfig& config);

@@ -306,5 +306,15 @@ TEST_F(Cli, ControlCEndsItCleanly) {
   EXPECT_EQ(read_text(file("err")), "cria: interrupted\n");
 }
 
+TEST_F(Cli, APresetIsNoFolder) {
+  fs::create_directory(file("debug"));
+  const fs::path here = fs::current_path();
+  fs::current_path(folder_);
+  const Output output = run("diff --config debug --plan fused --against flash --device cpu");
+  expect_refused("diff --config ./debug --device cpu", "./debug/config.json");
+  fs::current_path(here);
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+}
+
 }  // namespace
 }  // namespace cria
