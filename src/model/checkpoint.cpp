@@ -157,13 +157,32 @@ void CheckpointFolder::point_latest_to(const std::string& name) const {
 std::optional<fs::path> CheckpointFolder::latest() const {
   const fs::path link = root_ / kLatest;
   std::error_code error;
+  const fs::file_type type = fs::symlink_status(link, error).type();
+  if (type == fs::file_type::not_found) return last_step();
+  if (type == fs::file_type::none)
+    fail_f("cannot look at {}: {}; check its permissions", link.string(), error.message());
+  if (type != fs::file_type::symlink) {
+    fail_f("{} is no link, but cria keeps one there to the latest checkpoint: remove or rename it",
+           link.string());
+  }
   const std::string name = fs::read_symlink(link, error).string();
-  if (error) return std::nullopt;
   if (!step_of(name) || !fs::is_directory(root_ / name, error)) {
     fail_f("{} points to \"{}\", which is no checkpoint; point it to one of its folder",
            link.string(), name);
   }
   return root_ / name;
+}
+
+// A step's folder has its name only when it is whole, so the last one will do: the first save was
+// killed before it made the link, or the run was copied without it.
+std::optional<fs::path> CheckpointFolder::last_step() const {
+  std::optional<int64_t> last;
+  std::error_code error;  // a folder that cannot be read holds nothing
+  for (const auto& entry : fs::directory_iterator(root_, error)) {
+    const auto step = step_of(entry.path().filename().string());
+    if (step && entry.is_directory(error)) last = std::max(last, step);
+  }
+  return last ? std::optional(root_ / step_name(*last)) : std::nullopt;
 }
 
 // First the name goes, so that no half-removed folder looks like a checkpoint.

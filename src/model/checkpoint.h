@@ -52,11 +52,12 @@ class CheckpointFolder {
   std::filesystem::path save(int64_t step, const ModelFiles& model, const TrainingFiles& training,
                              int keep) const;
 
-  // Nothing when none was saved yet.
+  // What the link names, or without one the last step; nothing when none was saved yet.
   std::optional<std::filesystem::path> latest() const;
 
  private:
   void install(const std::filesystem::path& made, const std::filesystem::path& place) const;
+  std::optional<std::filesystem::path> last_step() const;
   void point_latest_to(const std::string& name) const;
   void remove(const std::filesystem::path& checkpoint) const;
   void remove_leftovers() const;

@@ -190,6 +190,34 @@ TEST(Checkpoint, AFullDiskCostsTheNewOneOnly) {
   EXPECT_EQ(loaded.data, model.data);
   run.save(3, model.files(), {{}, Json::object()}, 1);
   EXPECT_EQ(names_in(root.path()), (std::vector<std::string>{"latest", "step-000003"}));
+// As after a kill between the first save's last two renames, or a copy that left links out.
+TEST(Checkpoint, WithoutALinkTheLastStepIsTheLatest) {
+  const TemporaryFolder root;
+  const CheckpointFolder run(root.path());
+  Model model(tiny_config());
+  for (const int64_t step : {5, 2000000, 30})
+    run.save(step, model.files(), {{}, {{"step", step}}}, 3);
+  fs::create_directory(root / "step-3000000.tmp");
+  write_text(root / "step-4000000", "no folder");
+  EXPECT_EQ(run.latest()->filename(), "step-000030");
+  fs::remove(root / "latest");
+  EXPECT_EQ(run.latest()->filename(), "step-2000000");
+  EXPECT_EQ(load_training(*run.latest(), {})["step"], 2000000);
+}
+
+// As after `cp -rL`.
+TEST(Checkpoint, LatestMustBeALink) {
+  const TemporaryFolder root;
+  const CheckpointFolder run(root.path());
+  Model model(tiny_config());
+  const fs::path saved = run.save(5, model.files(), {{}, Json::object()}, 1);
+  fs::remove(root / "latest");
+  fs::copy(saved, root / "latest", fs::copy_options::recursive);
+  expect_error([&] { run.latest(); }, {"latest is no link", "remove or rename"});
+  fs::remove_all(root / "latest");
+  EXPECT_EQ(run.latest(), saved);
+}
+
 }
 
 TEST(Checkpoint, DanglingLatestIsNamed) {
