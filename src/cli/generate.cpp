@@ -31,21 +31,26 @@ struct LoadedModel {
   std::unique_ptr<Decoder> decoder = {};
 };
 
+DType parse_dtype(const std::string& text, Device device) {
+  if (!text.empty() && text != "f32" && text != "bf16")
+    fail_f("--dtype {} is neither f32 nor bf16", text);
+  return parse_precision(text, device).dtype;
+}
+
 LoadedModel load_decoder(const std::string& folder, const std::string& device,
                          const std::string& dtype, int capacity) {
+  const Device where = parse_device(device);
+  const DType type = parse_dtype(dtype, where);
   LoadedModel out{.config = load_config(folder)};
   const WeightMap map(out.config);
   std::vector<float> weights(map.size());
   load_weights(map, folder, weights);
-  const Device where = parse_device(device);
-  const ElementType type = parse_precision(dtype, where);
-  if (type.precision == Precision::tf32) fail("tf32 is for training: use f32 or bf16 here");
   // A context of 131072 is more than most need, and more than many machines hold.
   constexpr int kUsual = 4096;
   out.decoder =
       make_decoder({.model = out.config,
                     .device = where,
-                    .dtype = type.dtype,
+                    .dtype = type,
                     .capacity = capacity > 0 ? capacity : std::min(out.config.context, kUsual)},
                    map, weights);
   return out;
@@ -125,6 +130,13 @@ int run_logits(const LogitsCommand& o) {
   return 0;
 }
 
+void add_dtype_option(CLI::App& command, std::string& dtype) {
+  command
+      .add_option("--dtype", dtype,
+                  "f32 or bf16, of weights and activations (default: bf16 on CUDA, f32 on the CPU)")
+      ->option_text("TYPE");
+}
+
 void add_folder_option(CLI::App& command, std::string& model) {
   command
       .add_option(
@@ -163,7 +175,7 @@ void add_generate_command(CLI::App& program, Invocation& invocation) {
       ->check(CLI::Range(1, 1 << 24))
       ->option_text("N");
   add_device_option(*command, o->device);
-  add_precision_option(*command, o->dtype);
+  add_dtype_option(*command, o->dtype);
   command->add_flag("--quiet", o->quiet, "Only the text, no timing");
   command->add_option("--json", o->json, "Write tokens, text and speed to this file")
       ->option_text("FILE");
@@ -180,7 +192,7 @@ void add_logits_command(CLI::App& program, Invocation& invocation) {
       ->delimiter(',')
       ->option_text("N,...");
   add_device_option(*command, o->device);
-  add_precision_option(*command, o->dtype);
+  add_dtype_option(*command, o->dtype);
   command->add_option("--json", o->json, "Write all logits to this file")->option_text("FILE");
   command->callback([o, &invocation] { invocation.exit_code = run_logits(*o); });
 }

@@ -55,7 +55,11 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
                   "debug, small (the default), medium, llama-1b, or a config.json or its folder")
       ->option_text("NAME");
   add_device_option(command, o.device);
-  add_precision_option(command, o.dtype);
+  command
+      .add_option(
+          "--dtype", o.dtype,
+          "f32, tf32 (CUDA), or bf16 with f32 weights (default: bf16 on CUDA, f32 on the CPU)")
+      ->option_text("TYPE");
   command.add_option("--batch", o.batch, "Sequences per batch (default: the preset's)")
       ->check(CLI::Range(1, 1 << 20))
       ->option_text("N");
@@ -68,14 +72,6 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
 void add_plan_option(CLI::App& command, std::string& plan) {
   command.add_option("--plan", plan, "How to run the model: " + list_plans() + " (default: flash)")
       ->option_text("PLAN");
-}
-
-void add_precision_option(CLI::App& command, std::string& dtype) {
-  command
-      .add_option(
-          "--dtype", dtype,
-          "f32, tf32 (CUDA), or bf16 with f32 weights (default: bf16 on CUDA, f32 on the CPU)")
-      ->option_text("TYPE");
 }
 
 std::string list_plans() {

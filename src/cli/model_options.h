@@ -26,8 +26,6 @@ struct ModelOptions {
 void add_model_options(CLI::App& command, ModelOptions& options);
 // --plan; its default is the fastest.
 void add_plan_option(CLI::App& command, std::string& plan);
-// --dtype of commands that run a model.
-void add_precision_option(CLI::App& command, std::string& dtype);
 
 struct ElementType {
   DType dtype;

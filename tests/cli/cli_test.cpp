@@ -316,5 +316,11 @@ TEST_F(Cli, APresetIsNoFolder) {
   EXPECT_EQ(output.exit_code, 0) << output.err;
 }
 
+TEST_F(Cli, DecodersHaveTypesOfTheirOwn) {
+  for (const std::string command : {"generate", "logits --tokens 1"})
+    expect_refused(command + " --device cpu --dtype tf32 --model " + file("missing"),
+                   "neither f32 nor bf16");
+}
+
 }  // namespace
 }  // namespace cria
