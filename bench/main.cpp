@@ -82,7 +82,6 @@ int run(int argc, char** argv) {
 }  // namespace cria::claims
 
 int main(int argc, char** argv) {
-  cria::watch_interrupts();
   try {
     return cria::claims::run(argc, argv);
   } catch (const std::exception& error) {

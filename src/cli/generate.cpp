@@ -85,7 +85,7 @@ int run_generate(const GenerateCommand& o) {
         const std::string text = tokenizer->decode_token(token);
         std::fwrite(text.data(), 1, text.size(), stdout);
         std::fflush(stdout);
-        return !interrupted();
+        return !interrupted();  // watched from here on: before, there was nothing to finish
       });
   if (!first) fmt::print("{}", o.prompt);
   fmt::print("\n");

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/interrupt.h"
 #include "lab/measure.h"
 
 namespace cria {
@@ -52,7 +51,6 @@ int run(int argc, char** argv) {
 }  // namespace cria
 
 int main(int argc, char** argv) {
-  cria::watch_interrupts();
   try {
     return cria::run(argc, argv);
   } catch (const cria::Interrupted&) {

@@ -158,6 +158,7 @@ BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request,
                      .sets = problem->sets()};
   std::vector<Entry> entries = entries_of(*problem, options.config);
   std::vector<Contender> contenders;
+    check_stop(options.measure.stop);
   for (Entry& entry : entries) {
     entry.row.accuracy = problem->check(entry.contender.run);
     contenders.push_back(entry.contender);

@@ -15,10 +15,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void check_stop(const std::atomic<bool>* stop) {
-  if (stop && stop->load(std::memory_order_relaxed)) throw Interrupted();
-}
-
 template <class F>
 double time_us(Stream& stream, Event& start, Event& end, F&& work) {
   start.record(stream);
@@ -62,6 +58,10 @@ bool steady(const std::vector<Timing>& timings, double noise) {
 }
 
 }  // namespace
+
+void check_stop(const std::atomic<bool>* stop) {
+  if (stop && stop->load(std::memory_order_relaxed)) throw Interrupted();
+}
 
 double Timing::quantile_us(double q) const { return quantile(samples_us, q); }
 

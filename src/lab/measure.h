@@ -57,6 +57,9 @@ class Interrupted : public Error {
   Interrupted() : Error("interrupted") {}
 };
 
+// Throws Interrupted when `stop` is set.
+void check_stop(const std::atomic<bool>* stop);
+
 // One contender, ready to be timed: a graph of as many launches as make a sample.
 class Sampler {
  public:

@@ -44,6 +44,7 @@ class PlanRun {
     out_.record = trainer_->record_step(micro_, options_.learning_rate, Recorder::Mode::count);
     out_.losses.push_back(trainer_->loss());
     for (const bool timed : {false, true}) {  // each captures its graph
+      if (stopped()) break;
       next_batch();
       trainer_->step(micro_, options_.learning_rate, timed);
       out_.losses.push_back(trainer_->loss());

@@ -44,6 +44,39 @@ class Cli : public testing::Test {
     return {WEXITSTATUS(status), read_text(file("out")), read_text(file("err"))};
   }
 
+  // The same without a shell, and without waiting for its end.
+  pid_t start(std::vector<std::string> words) const {
+    words.insert(words.begin(), "cria");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const std::string out = file("out"), err = file("err"), cache = file("tuned.json");
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    if (!std::freopen(out.c_str(), "w", stdout) || !std::freopen(err.c_str(), "w", stderr))
+      ::_exit(99);
+    ::setenv("CRIA_CACHE", cache.c_str(), 1);
+    ::signal(SIGINT, SIG_DFL);  // what a shell starts in the background ignores it
+    ::alarm(60);                // should the test be gone
+    ::execv(CRIA_BINARY, argv.data());
+    ::_exit(98);
+  }
+  // Waits for these words in its output.
+  void wait_for(const std::string& words) const {
+    auto came = [&] {
+      return fs::exists(file("out")) && read_text(file("out")).find(words) != std::string::npos;
+    };
+    for (int i = 0; i < 400 && !came(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  // Presses Ctrl-C; the status that the program ends with.
+  static int interrupt(pid_t child) {
+    ::kill(child, SIGINT);
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    return status;
+  }
+
   // Bad input: nothing on stdout, one line on stderr that has these words.
   void expect_refused(const std::string& arguments, const std::string& words) const {
     const Output output = run(arguments);
@@ -257,26 +290,14 @@ TEST_F(Cli, BadTrainingInputIsRefused) {
 
 // Ctrl-C finishes the step, saves, and is no failure.
 TEST_F(Cli, ControlCSavesATraining) {
-  const std::string out = file("out"), err = file("err"), folder = file("run");
-  const pid_t child = ::fork();
+  const pid_t child = start({"train", "--config", "debug", "--device", "cpu", "--steps",
+                             "100000000", "--out", file("run")});
   ASSERT_GE(child, 0);
-  if (child == 0) {
-    if (!std::freopen(out.c_str(), "w", stdout) || !std::freopen(err.c_str(), "w", stderr))
-      ::_exit(99);
-    ::alarm(60);  // should the test be gone
-    ::execl(CRIA_BINARY, "cria", "train", "--config", "debug", "--device", "cpu", "--steps",
-            "100000000", "--out", folder.c_str(), nullptr);
-    ::_exit(98);
-  }
-  auto began = [&] { return fs::exists(out) && read_text(out).find("loss") != std::string::npos; };
-  for (int i = 0; i < 400 && !began(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  ::kill(child, SIGINT);
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << read_text(err);
-  EXPECT_NE(read_text(out).find("--resume goes on"), std::string::npos);
-  EXPECT_TRUE(fs::exists(folder + "/latest/model.safetensors"));
+  wait_for("loss");
+  const int status = interrupt(child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << read_text(file("err"));
+  EXPECT_NE(read_text(file("out")).find("--resume goes on"), std::string::npos);
+  EXPECT_TRUE(fs::exists(file("run/latest/model.safetensors")));
 }
 
 TEST_F(Cli, CudaWithoutAGpuIsRefused) {
@@ -284,26 +305,30 @@ TEST_F(Cli, CudaWithoutAGpuIsRefused) {
   expect_refused("bench rmsnorm --device cuda", "--device cpu");
 }
 
-TEST_F(Cli, ControlCEndsItCleanly) {
-  std::string sizes = "100000";  // more than can be measured in a minute
+// More than can be measured in a minute.
+std::string many_sizes() {
+  std::string sizes = "100000";
   for (int i = 1; i < 5000; ++i) sizes += "," + std::to_string(100000 + i);
-  const pid_t child = ::fork();
+  return sizes;
+}
+
+TEST_F(Cli, ControlCEndsItCleanly) {
+  const pid_t child = start({"bench", "vector_add", "--n", many_sizes(), "--device", "cpu"});
   ASSERT_GE(child, 0);
-  if (child == 0) {
-    const std::string out = file("out"), err = file("err");
-    if (!std::freopen(out.c_str(), "w", stdout) || !std::freopen(err.c_str(), "w", stderr))
-      ::_exit(99);
-    ::execl(CRIA_BINARY, "cria", "bench", "vector_add", "--n", sizes.c_str(), "--device", "cpu",
-            nullptr);
-    ::_exit(98);
-  }
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  ::kill(child, SIGINT);
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  const int status = interrupt(child);
   ASSERT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 130);
   EXPECT_EQ(read_text(file("err")), "cria: interrupted\n");
+}
+
+// Where there is nothing to finish, the first Ctrl-C ends the program.
+TEST_F(Cli, ControlCEndsAtOnceWhereNobodyLooks) {
+  const pid_t child = start({"inspect", "gemm", "--m", "4096", "--n", "4096", "--k", "4096"});
+  ASSERT_GE(child, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const int status = interrupt(child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << read_text(file("err"));
 }
 
 TEST_F(Cli, APresetIsNoFolder) {
