@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/json_results.h"
 #include "cli/problem_options.h"
 
 namespace cria {
@@ -28,18 +29,17 @@ int run_bench(const BenchCommand& options, const std::string& command_line) {
   how.measure.stop = &interrupted();
   const std::vector<ProblemRequest> requests = options.problem.requests();
   Json json = describe_run(requests.at(0).device, command_line);
-  // Written before the measurements, too: an unwritable file is known at once.
-  if (!options.json.empty()) write_json(options.json, json);
   bool right = true;
-  for (ProblemRequest request : requests) {
-    if (options.hot) request.sets = 1;
-    const BenchResult result = bench(options.problem.spec(), request, how);
-    fmt::print("{}\n", to_table(result, options.config == "all"));
-    std::fflush(stdout);
-    json["results"].push_back(to_json(result));
-    right = right && result.all_right();
-  }
-  if (!options.json.empty()) write_json(options.json, json);
+  write_results(options.json, json, [&] {
+    for (ProblemRequest request : requests) {
+      if (options.hot) request.sets = 1;
+      const BenchResult result = bench(options.problem.spec(), request, how);
+      fmt::print("{}\n", to_table(result, options.config == "all"));
+      std::fflush(stdout);
+      json["results"].push_back(to_json(result));
+      right = right && result.all_right();
+    }
+  });
   if (!right)
     fmt::print(stderr, "cria: a result marked WRONG is off by more than rounding explains\n");
   return right ? 0 : 1;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/durable_file.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -39,7 +40,7 @@ int run_compare(const CompareCommand& o, const std::string& command_line) {
              trainer.precision == Precision::tf32 ? "tf32" : name_of(trainer.dtype),
              name_of(trainer.device), describe(trainer.device).name);
   Json json = describe_run(trainer.device, command_line);
-  if (!o.json.empty()) write_json(o.json, json);
+  if (!o.json.empty()) check_writable(o.json);
   ProgressLine progress;
   const auto figures = compare_plans(
       options,

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/json_results.h"
 #include "cli/problem_options.h"
 
 namespace cria {
@@ -37,20 +38,21 @@ void run_tune(const TuneCommand& options, const std::string& command_line) {
   how.stop = &interrupted();
   const std::vector<ProblemRequest> requests = options.problem.requests();
   Json json = describe_run(requests.at(0).device, command_line);
-  if (!options.json.empty()) write_json(options.json, json);
-  for (const ProblemRequest& request : requests) {
-    const std::vector<TuneResult> results = tune(options.problem.spec(), request, how);
-    fmt::print("{}\n", to_table(results.at(0).measured));
-    for (const TuneResult& result : results) {
-      if (!options.dry_run) record_tuned(cache, result.winner);
-      fmt::print("{} {}: {} ({:.3f}x the speed of the default, {})\n", result.kernel,
-                 result.winner.shape_class, result.winner.config, result.gain,
-                 result.default_config);
-      json["results"].push_back(to_json(result));
+  write_results(options.json, json, [&] {
+    for (const ProblemRequest& request : requests) {
+      const std::vector<TuneResult> results = tune(options.problem.spec(), request, how);
+      fmt::print("{}\n", to_table(results.at(0).measured));
+      for (const TuneResult& result : results) {
+        if (!options.dry_run) record_tuned(cache, result.winner);
+        fmt::print("{} {}: {} ({:.3f}x the speed of the default, {})\n", result.kernel,
+                   result.winner.shape_class, result.winner.config, result.gain,
+                   result.default_config);
+        json["results"].push_back(to_json(result));
+      }
+      std::fflush(stdout);
     }
-  }
+  });
   if (!options.dry_run) fmt::print("kept in {}\n", cache.string());
-  if (!options.json.empty()) write_json(options.json, json);
 }
 
 }  // namespace

@@ -322,6 +322,25 @@ TEST_F(Cli, ControlCEndsItCleanly) {
   EXPECT_EQ(read_text(file("err")), "cria: interrupted\n");
 }
 
+// The file is the old one until there are results, and then has those that were finished.
+TEST_F(Cli, ControlCKeepsFinishedResults) {
+  for (const std::string command : {"bench", "tune"}) {
+    fs::remove(file("out"));
+    write_text(file("x.json"), "old");
+    const pid_t child = start({command, "vector_add", "--n", many_sizes(), "--seconds", "0.1",
+                               "--device", "cpu", "--json", file("x.json")});
+    ASSERT_GE(child, 0);
+    wait_for("n=100001");
+    EXPECT_EQ(read_text(file("x.json")), "old");
+    const int status = interrupt(child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 130) << command;
+    EXPECT_GE(read_json(file("x.json")).at("results").size(), 2u);
+  }
+  write_text(file("x.json"), "old");
+  expect_refused("bench vector_add --config none --device cpu --json " + file("x.json"), "none");
+  EXPECT_EQ(read_text(file("x.json")), "old");
+}
+
 // Where there is nothing to finish, the first Ctrl-C ends the program.
 TEST_F(Cli, ControlCEndsAtOnceWhereNobodyLooks) {
   const pid_t child = start({"inspect", "gemm", "--m", "4096", "--n", "4096", "--k", "4096"});
