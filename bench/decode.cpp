@@ -5,8 +5,8 @@
 #include "bench/tools.h"
 #include "cli/interrupt.h"
 #include "cli/problem_options.h"
-#include "lab/bench.h"
 #include "lab/ceilings.h"
+#include "lab/describe_run.h"
 #include "plans/decoder.h"
 
 namespace cria::claims {

@@ -6,8 +6,8 @@
 #include "bench/tools.h"
 #include "cli/interrupt.h"
 #include "cli/problem_options.h"
-#include "lab/bench.h"
-#include "train/compare.h"
+#include "lab/compare.h"
+#include "lab/describe_run.h"
 #include "train/data.h"
 
 namespace cria::claims {

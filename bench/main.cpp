@@ -10,6 +10,7 @@
 #include "bench/verdict.h"
 #include "cli/interrupt.h"
 #include "cli/problem_options.h"
+#include "lab/describe_run.h"
 
 namespace cria::claims {
 namespace {

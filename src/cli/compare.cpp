@@ -1,5 +1,5 @@
 // cria compare: the plans side by side.
-#include "train/compare.h"
+#include "lab/compare.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/terminal.h"
-#include "lab/bench.h"
+#include "lab/describe_run.h"
 #include "train/data.h"
 
 namespace cria {

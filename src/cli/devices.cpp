@@ -5,8 +5,8 @@
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "lab/bench.h"
 #include "lab/ceilings.h"
+#include "lab/describe_run.h"
 
 namespace cria {
 namespace {

@@ -1,5 +1,5 @@
 // cria diff: where two plans first disagree by more than rounding.
-#include "train/diff.h"
+#include "lab/diff.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
-#include "lab/bench.h"
+#include "lab/describe_run.h"
 #include "train/data.h"
 
 namespace cria {

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/problem_options.h"
-#include "lab/bench.h"
+#include "lab/describe_run.h"
 #include "lab/draw.h"
 
 namespace cria {

@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/json_results.h"
 #include "cli/problem_options.h"
+#include "lab/describe_run.h"
 
 namespace cria {
 namespace {

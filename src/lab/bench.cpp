@@ -1,7 +1,6 @@
 #include "lab/bench.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "base/format.h"
@@ -158,8 +157,8 @@ BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request,
                      .sets = problem->sets()};
   std::vector<Entry> entries = entries_of(*problem, options.config);
   std::vector<Contender> contenders;
-    check_stop(options.measure.stop);
   for (Entry& entry : entries) {
+    check_stop(options.measure.stop);
     entry.row.accuracy = problem->check(entry.contender.run);
     contenders.push_back(entry.contender);
     result.rows.push_back(std::move(entry.row));
@@ -227,21 +226,6 @@ Json to_json(const BenchResult& result) {
   if (result.final_over_rival.median > 0)
     json["final_over_rival"] = to_json(result.final_over_rival);
   return json;
-}
-
-Json describe_run(Device device, const std::string& command) {
-  const DeviceInfo info = describe(device);
-  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
-      std::chrono::system_clock::now().time_since_epoch());
-  return {{"command", command},
-          {"device", name_of(device)},
-          {"device_name", info.name},
-          {"cores", info.cores},
-          {"clock_mhz", info.clock_mhz},
-          {"driver", info.driver_version},
-          {"runtime", info.runtime_version},
-          {"library", product_library(device)},
-          {"unix_time", now.count()}};
 }
 
 }  // namespace cria

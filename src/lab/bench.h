@@ -54,7 +54,4 @@ BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request,
 std::string to_table(const BenchResult& result, bool all_rivals = false);
 Json to_json(const BenchResult& result);
 
-// What was measured, where and how: device, versions, command. For the head of JSON files.
-Json describe_run(Device device, const std::string& command);
-
 }  // namespace cria

@@ -1,4 +1,4 @@
-#include "train/compare.h"
+#include "lab/compare.h"
 
 #include <fmt/format.h>
 

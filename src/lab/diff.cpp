@@ -1,4 +1,4 @@
-#include "train/diff.h"
+#include "lab/diff.h"
 
 #include <cmath>
 #include <string_view>

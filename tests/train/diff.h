@@ -1,0 +1,4 @@
+// Where tests still look for it.
+#pragma once
+
+#include "lab/diff.h"
