@@ -5,7 +5,7 @@
 // 16-bit weights are what products read: together with the rest of their bits they are f32
 // (high_half in base/dtype.h). What changes from step to step lies in memory, so that a recorded
 // step can be replayed.
-//   accumulate   sum = x, or sum + x: gradients of several batches, in fp32
+//   accumulate   sum = sum + x: gradients of several batches, in fp32
 #pragma once
 
 #include "kernels/config.h"
@@ -115,9 +115,8 @@ template <class T>
 struct AccumulateArgs {
   using Element = T;
   static constexpr const char* kernel = "accumulate";
-  Tensor<const T> x;   // [N]
-  Tensor<float> sum;   // [N]
-  bool first = false;  // sum = x, whatever it was
+  Tensor<const T> x;  // [N]
+  Tensor<float> sum;  // [N]
 
   template <class V>
   constexpr void operands(V&& visit) {
@@ -125,8 +124,8 @@ struct AccumulateArgs {
   }
   Dims dims() const { return {{"n", x.cols}}; }
   Cost cost() const {
-    return {.flops = first ? 0.0 : double(x.size()),
-            .bytes_read = double(x.bytes() + (first ? 0 : sum.bytes())),
+    return {.flops = double(x.size()),
+            .bytes_read = double(x.bytes() + sum.bytes()),
             .bytes_written = double(sum.bytes())};
   }
 };
@@ -145,10 +144,7 @@ struct Accumulate {
     auto i = p.arange(shape<C::cols>) + int64_t{p.program_id(0)} * C::cols;
     auto inside = i < a.x.cols;
     auto x = p.load(a.x.data, i, inside);
-    if (a.first)
-      p.store(a.sum.data, i, x, inside);
-    else
-      p.store(a.sum.data, i, p.load(a.sum.data, i, inside) + x, inside);
+    p.store(a.sum.data, i, p.load(a.sum.data, i, inside) + x, inside);
   }
 };
 

@@ -1,7 +1,7 @@
 // Softmax over the rows of a batch of matrices, any width.
 //   forward   y = exp(z - m) / sum exp(z - m),  z = scale x,  m = max z
 //   backward  dx = scale y (dy - sum dy y)
-// Causal: row i of a matrix [T, S] sees columns up to i + S - T; elsewhere y and dx are 0.
+// Causal: row i of a matrix [T, S] sees columns up to i + S - T; elsewhere y is 0, and so is dx.
 // A row that fits stays in registers. A wider one is walked twice, with a running maximum m and a
 // running sum s: when a block raises m to m', s becomes s exp(m - m') plus the block's own
 // exponentials.
@@ -107,11 +107,10 @@ template <class T>
 struct SoftmaxBackwardArgs {
   using Element = T;
   static constexpr const char* kernel = "softmax_backward";
-  Tensor<const T> y;    // [B, T, S]
-  Tensor<const T> dy;   // [B, T, S]
-  Tensor<T> dx;         // [B, T, S], may be y or dy
-  float scale = 1;      // as of the forward pass
-  bool causal = false;  // as of the forward pass
+  Tensor<const T> y;   // [B, T, S]
+  Tensor<const T> dy;  // [B, T, S]
+  Tensor<T> dx;        // [B, T, S], may be y or dy
+  float scale = 1;     // as of the forward pass
 
   template <class V>
   constexpr void operands(V&& visit) {
@@ -137,34 +136,23 @@ struct SoftmaxBackward {
   template <class P>
   CRIA_FN static void run(P& p, const Args& a) {
     const int r0 = p.program_id(0) * C::rows, b = p.program_id(1), n = a.y.cols;
-    const int past = n - a.y.rows;
     if (n <= C::cols) {
       auto i = column(p.arange(shape<C::rows>) + r0);
       auto j = row(p.arange(shape<C::cols>));
-      const auto differentiate = [&](auto seen) {
-        auto inside = i < a.y.rows && j < n;
-        auto y = p.load_packed(a.y.matrix(b), i * a.y.ld + j, inside);
-        auto dy = p.load_packed(a.dy.matrix(b), i * a.dy.ld + j, inside);
-        auto mean = p.sum(seen(dy * y), axis<1>);  // of dy, weighted by y
-        p.store(a.dx, seen(y * (dy - mean) * a.scale), r0, 0, b);
-      };
-      if (a.causal)
-        differentiate([&](auto x) { return p.where(i + past >= j, x, 0.f); });
-      else
-        differentiate([](auto x) { return x; });
+      auto inside = i < a.y.rows && j < n;
+      auto y = p.load_packed(a.y.matrix(b), i * a.y.ld + j, inside);
+      auto dy = p.load_packed(a.dy.matrix(b), i * a.dy.ld + j, inside);
+      auto mean = p.sum(dy * y, axis<1>);  // of dy, weighted by y
+      p.store(a.dx, y * (dy - mean) * a.scale, r0, 0, b);
     } else if constexpr (C::walks) {
-      const int seen = a.causal ? min_of(r0 + past + 1, n) : n;
-      const auto visible = [&](int start, auto x) {
-        return p.where(p.arange(shape<C::cols>) + start < seen, x, 0.f);
-      };
       float mean = 0;
-      for (int start = 0; start < seen; start += C::cols)
-        mean += p.sum(visible(start, p.load(a.dy, shape<1, C::cols>, r0, start, b) *
-                                         p.load(a.y, shape<1, C::cols>, r0, start, b)));
+      for (int start = 0; start < n; start += C::cols)
+        mean += p.sum(p.load(a.dy, shape<1, C::cols>, r0, start, b) *
+                      p.load(a.y, shape<1, C::cols>, r0, start, b));
       for (int start = 0; start < n; start += C::cols) {
         auto y = p.load(a.y, shape<1, C::cols>, r0, start, b);
         auto dy = p.load(a.dy, shape<1, C::cols>, r0, start, b);
-        p.store(a.dx, visible(start, y * (dy - mean) * a.scale), r0, start, b);
+        p.store(a.dx, y * (dy - mean) * a.scale, r0, start, b);
       }
     }
   }

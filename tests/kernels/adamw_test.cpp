@@ -96,20 +96,16 @@ const bool unclipped = kernel_test<2>(
     [](auto& t, int n, int decayed) { check(t, n, decayed, Gradient::kTyped, {.max_norm = 1e6}); },
     kTrainingTypes);
 
-template <class Case>
-void check_accumulate(Case& t, int n, bool first) {
-  auto& x = t.input("x", {n});
-  auto& sum = t.fp32_inout("sum", {n});
-  for (int i = 0; i < n; ++i) sum.want(0, i) = x(0, i) + (first ? 0 : sum(0, i));
-  sum.tolerance = {.norm = 8};
-  t.run(AccumulateArgs<ElementOf<Case>>{.x = x, .sum = sum, .first = first});
-}
 const bool accumulate = kernel_test<1>(
     "Accumulate", {.small = each({0, 1, 2047, 2048, 2049}), .large = each({100003})},
-    [](auto& t, int n) { check_accumulate(t, n, false); }, kTrainingTypes);
-const bool accumulate_first = kernel_test<1>(
-    "AccumulateFirst", {.small = each({0, 1, 2049})},
-    [](auto& t, int n) { check_accumulate(t, n, true); }, kTrainingTypes);
+    [](auto& t, int n) {
+      auto& x = t.input("x", {n});
+      auto& sum = t.fp32_inout("sum", {n});
+      for (int i = 0; i < n; ++i) sum.want(0, i) = x(0, i) + sum(0, i);
+      sum.tolerance = {.norm = 8};
+      t.run(AccumulateArgs<ElementOf<decltype(t)>>{.x = x, .sum = sum});
+    },
+    kTrainingTypes);
 
 }  // namespace
 }  // namespace cria::test
