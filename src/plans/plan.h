@@ -17,7 +17,7 @@
 
 namespace cria {
 
-// A batch of B sequences of T tokens in device memory; see train/batch.h.
+// A batch of B sequences of T tokens in device memory.
 struct Batch {
   Tensor<const int32_t> tokens;   // [R], R = B T
   Tensor<const int32_t> targets;  // [R]

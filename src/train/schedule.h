@@ -13,7 +13,7 @@ struct Schedule {
   float peak = 3e-4f;
   int64_t warmup = 100;      // steps
   int64_t steps = 1000;      // of the whole run
-  float final_share = 0.1f;  // of the peak, at the last step
+  float final_share = 0.1f;  // of the peak: where the cosine ends, one step after the last
 
   float rate(int64_t step) const {
     if (step < warmup) return peak * static_cast<float>(step + 1) / static_cast<float>(warmup);
