@@ -10,9 +10,6 @@ struct Cost {
 
   constexpr double bytes() const { return bytes_read + bytes_written; }
 
-  // Arithmetic intensity, FLOP per byte; 0 when nothing is moved.
-  constexpr double intensity() const { return bytes() > 0 ? flops / bytes() : 0; }
-
   constexpr Cost& operator+=(const Cost& other) {
     flops += other.flops;
     bytes_read += other.bytes_read;

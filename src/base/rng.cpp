@@ -109,10 +109,6 @@ double Rng::normal() {
   return normal_quantile((static_cast<double>(bits() >> 12) + 0.5) * 0x1p-52);
 }
 
-void Rng::fill_uniform(std::span<float> out, float low, float high) {
-  for (float& x : out) x = static_cast<float>(low + (double{high} - low) * uniform());
-}
-
 void Rng::fill_normal(std::span<float> out, float stddev) {
   for (float& x : out) x = static_cast<float>(stddev * normal());
 }

@@ -17,10 +17,9 @@ class Rng {
   double uniform();                // [0, 1), 53 bits
   double normal();                 // mean 0, standard deviation 1
 
-  void fill_uniform(std::span<float> out, float low, float high);
   void fill_normal(std::span<float> out, float stddev);
 
-  // The index of the next value; every call above but fill_* consumes exactly one.
+  // The index of the next value; every call above but fill_normal consumes exactly one.
   uint64_t position() const { return position_; }
   void seek(uint64_t position) { position_ = position; }
 

@@ -21,7 +21,6 @@ class Table {
   // A rule below the rows so far.
   void add_rule();
 
-  size_t row_count() const { return rows_.size(); }
   std::string to_string() const;
 
  private:

@@ -53,13 +53,9 @@ void load_tensors(const std::map<std::string, StoredTensor>& stored, const std::
   for (const NamedTensor<float>& tensor : tensors) load_tensor(stored, where, tensor);
 }
 
-const char* torch_name(DType type) {
-  return type == DType::f32 ? "float32" : type == DType::bf16 ? "bfloat16" : "float16";
-}
-
 Json model_json(const ModelFiles& model) {
   Json json = config_to_json(model.config);
-  json["torch_dtype"] = torch_name(model.type);
+  json["torch_dtype"] = "float32";
   if (model.tokenizer == nullptr) return json;
   if (const auto bos = model.tokenizer->bos()) json["bos_token_id"] = *bos;
   if (const auto eos = model.tokenizer->eos()) json["eos_token_id"] = *eos;
@@ -88,7 +84,7 @@ std::optional<int64_t> step_of(const std::string& name) {
 
 void save_model(const fs::path& folder, const ModelFiles& model) {
   make_folder(folder);
-  write_model_tensors(folder, model.weights, model.type);
+  write_model_tensors(folder, model.weights, DType::f32);
   write_json(folder / kConfigFile, model_json(model));
   if (model.tokenizer == nullptr) return;
   for (const auto& [name, text] : model.tokenizer->files()) write_text(folder / name, text);

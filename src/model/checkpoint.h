@@ -20,7 +20,6 @@ struct ModelFiles {
   ModelConfig config;
   std::vector<NamedTensor<const float>> weights;
   const Tokenizer* tokenizer = nullptr;  // none is written without
-  DType type = DType::f32;               // of the weights in the file
 };
 
 // config.json, weights and tokenizer into a folder, which is made if need be.
@@ -57,8 +56,8 @@ class CheckpointFolder {
 
  private:
   void install(const std::filesystem::path& made, const std::filesystem::path& place) const;
-  std::optional<std::filesystem::path> last_step() const;
   void point_latest_to(const std::string& name) const;
+  std::optional<std::filesystem::path> last_step() const;
   void remove(const std::filesystem::path& checkpoint) const;
   void remove_leftovers() const;
   void remove_before(int64_t step, int keep) const;

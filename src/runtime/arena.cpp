@@ -1,6 +1,5 @@
 #include "runtime/arena.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "base/error.h"
@@ -25,20 +24,13 @@ std::byte* Arena::take_bytes(size_t bytes) {
         name_of(device_), bytes, used_, capacity_bytes());
   }
   used_ = start + bytes;
-  high_water_ = std::max(high_water_, used_);
   return planning() || capacity_bytes() == 0 ? nullptr : buffer_->as<std::byte>() + start;
 }
 
 void Arena::commit() {
   require(planning(), "Arena::commit() called twice: an arena is committed once, after planning");
-  buffer_.emplace(device_, high_water_);
+  buffer_.emplace(device_, used_);
   used_ = 0;
-  high_water_ = 0;
-}
-
-void Arena::rewind(size_t mark) {
-  require(mark <= used_, "Arena::rewind() to a mark beyond what is in use");
-  used_ = mark;
 }
 
 size_t Arena::checked_bytes(int64_t count, size_t size) {

@@ -26,18 +26,12 @@ class Arena {
     return reinterpret_cast<T*>(take_bytes(checked_bytes(count, sizeof(T))));
   }
 
-  // Allocates what the plan needed at its highest, and starts again from the beginning.
+  // Allocates what the plan needed, and starts again from the beginning.
   void commit();
-
-  // For temporaries: rewind(mark()) gives back everything taken in between, also while planning.
-  size_t mark() const { return used_; }
-  void rewind(size_t mark);
-  void reset() { rewind(0); }
 
   Device device() const { return device_; }
   bool planning() const { return !buffer_; }
   size_t used_bytes() const { return used_; }
-  size_t high_water_bytes() const { return high_water_; }
   size_t capacity_bytes() const { return buffer_ ? buffer_->bytes() : 0; }
 
  private:
@@ -46,7 +40,6 @@ class Arena {
   Device device_;
   std::optional<Buffer> buffer_;
   size_t used_ = 0;
-  size_t high_water_ = 0;
 };
 
 }  // namespace cria

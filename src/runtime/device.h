@@ -28,10 +28,8 @@ struct DeviceInfo {
   int compute_capability = 0;         // major * 10 + minor
   size_t shared_bytes_per_block = 0;  // with opt-in
   size_t shared_bytes_per_core = 0;
-  int threads_per_core = 0;  // resident at once
   double clock_mhz = 0;
   double memory_clock_mhz = 0;
-  int memory_bus_bits = 0;
   std::string driver_version;
   std::string runtime_version;
 };

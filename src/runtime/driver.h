@@ -34,7 +34,6 @@ class Driver {
   virtual void destroy_event(int index, void* event) const noexcept = 0;
   // In a capture, an event that is timed only becomes a part of the graph.
   virtual void record_event(int index, void* event, void* stream, bool timed_only) const = 0;
-  virtual void wait_event(int index, void* stream, void* event) const = 0;
   virtual void synchronize_event(int index, void* event) const = 0;
   virtual double elapsed_us(int index, void* start, void* end) const = 0;
 

@@ -17,8 +17,7 @@ class Event {
   // Marks the end of the work put into the stream so far; recording again moves the mark.
   void record(Stream& stream);
 
-  // The same for a mark that is only timed, not waited for by streams: recorded into a graph, it
-  // moves with each replay.
+  // The same for a mark inside a graph: captured, it moves with each replay.
   void record_time(Stream& stream);
 
   // Waits until the device has passed the mark.

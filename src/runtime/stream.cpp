@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "runtime/driver.h"
-#include "runtime/event.h"
 
 namespace cria {
 
@@ -31,10 +30,6 @@ Stream& Stream::operator=(Stream&& other) noexcept {
 }
 
 void Stream::synchronize() { driver_of(device_).synchronize(device_.index, native_); }
-
-void Stream::wait(const Event& event) {
-  driver_of(device_).wait_event(device_.index, native_, event.native());
-}
 
 void Stream::copy(void* to, const void* from, size_t bytes) {
   if (bytes > 0) driver_of(device_).copy(device_.index, native_, to, from, bytes);

@@ -8,7 +8,6 @@
 
 namespace cria {
 
-class Event;
 class Recorder;
 
 class Stream {
@@ -23,9 +22,6 @@ class Stream {
 
   // Waits until all work put in so far is done, and reports what went wrong in it.
   void synchronize();
-
-  // Later work in this stream starts after the event, which another stream has recorded.
-  void wait(const Event& event);
 
   // In stream order. Either side of a copy may be host memory.
   void copy(void* to, const void* from, size_t bytes);

@@ -13,10 +13,5 @@ TEST(Cost, AddsUp) {
   EXPECT_EQ(sum.bytes(), 53);
 }
 
-TEST(Cost, IntensityOfNothingIsZero) {
-  EXPECT_EQ(Cost{}.intensity(), 0);
-  EXPECT_EQ((Cost{8, 3, 1}.intensity()), 2);
-}
-
 }  // namespace
 }  // namespace cria

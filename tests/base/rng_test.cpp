@@ -85,16 +85,11 @@ TEST(Rng, QuantileInvertsTheDistribution) {
 }
 
 TEST(Rng, FillsSpans) {
-  std::vector<float> a(10'000), b(10'000);
+  std::vector<float> a(10'000);
   Rng(6).fill_normal(a, 0.02f);
-  Rng(6).fill_uniform(b, -1.0f, 3.0f);
   double square = 0;
   for (const float x : a) square += double{x} * x;
   EXPECT_NEAR(std::sqrt(square / 10'000), 0.02, 0.001);
-  for (const float x : b) {
-    ASSERT_GE(x, -1.0f);
-    ASSERT_LE(x, 3.0f);
-  }
   Rng(6).fill_normal({}, 1.0f);
 }
 

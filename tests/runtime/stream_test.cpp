@@ -65,25 +65,6 @@ TEST_P(StreamTest, EventsTimeTheWorkBetweenThem) {
   EXPECT_LT(time_us, 1e6);
 }
 
-TEST_P(StreamTest, WaitsForAnotherStream) {
-  Stream first(device()), second(device());
-  const size_t bytes = 64 << 20;
-  Buffer buffer(device(), bytes);
-  unsigned char last = 0;
-  first.fill(buffer.as<void>(), 0, bytes);
-  first.synchronize();
-  for (int round = 1; round <= 3; ++round) {
-    Event written(device());
-    first.fill(buffer.as<void>(), round, bytes);
-    written.record(first);
-    second.wait(written);
-    second.copy(&last, buffer.as<std::byte>() + bytes - 1, 1);
-    second.synchronize();
-    ASSERT_EQ(last, round);
-    written.synchronize();
-  }
-}
-
 TEST_P(StreamTest, AnEventMustBeRecordedBeforeItIsTimed) {
   Event never(device()), also_never(device());
   EXPECT_THROW(elapsed_us(never, also_never), Error);

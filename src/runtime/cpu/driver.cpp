@@ -48,7 +48,6 @@ class CpuDriver final : public Driver {
     info.cores = available_cores();
     info.memory_bytes = memory_bytes();
     info.l2_bytes = l2_cache_bytes();
-    info.threads_per_core = 1;
     info.clock_mhz = cpu_clock_mhz();
     info.runtime_version = product_library(kCpu);
     return info;
@@ -83,7 +82,6 @@ class CpuDriver final : public Driver {
   void record_event(int, void* event, void*, bool) const override {
     *static_cast<Mark*>(event) = Clock::now();
   }
-  void wait_event(int, void*, void*) const override {}
   void synchronize_event(int, void*) const override {}
   double elapsed_us(int, void* start, void* end) const override {
     return std::chrono::duration<double, std::micro>(time_of(end) - time_of(start)).count();

@@ -33,11 +33,9 @@ DeviceInfo describe(int index) {
   info.compute_capability = properties.major * 10 + properties.minor;
   info.shared_bytes_per_block = properties.sharedMemPerBlockOptin;
   info.shared_bytes_per_core = properties.sharedMemPerMultiprocessor;
-  info.threads_per_core = properties.maxThreadsPerMultiProcessor;
   // NOTE: CUDA 13 removed the clocks from cudaDeviceProp; the attributes remain, in kHz.
   info.clock_mhz = attribute(cudaDevAttrClockRate, index) / 1e3;
   info.memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate, index) / 1e3;
-  info.memory_bus_bits = properties.memoryBusWidth;
   info.driver_version = version(driver);
   info.runtime_version = version(runtime);
   return info;

@@ -115,10 +115,6 @@ class CudaDriver final : public Driver {
                                    in_graph ? cudaEventRecordExternal : cudaEventRecordDefault),
           "cudaEventRecord");
   }
-  void wait_event(int index, void* stream, void* event) const override {
-    use(index);
-    check(cudaStreamWaitEvent(as_stream(stream), as_event(event), 0), "cudaStreamWaitEvent");
-  }
   void synchronize_event(int, void* event) const override {
     check(cudaEventSynchronize(as_event(event)), "cudaEventSynchronize");
   }

@@ -27,7 +27,6 @@ class AbsentDriver final : public Driver {
   void* make_event(int) const override { absent(); }
   void destroy_event(int, void*) const noexcept override {}
   void record_event(int, void*, void*, bool) const override { absent(); }
-  void wait_event(int, void*, void*) const override { absent(); }
   void synchronize_event(int, void*) const override { absent(); }
   double elapsed_us(int, void*, void*) const override { absent(); }
   void* capture(int, void*, const std::function<void()>&) const override { absent(); }
