@@ -1,4 +1,0 @@
-// Where tests still look for it.
-#pragma once
-
-#include "lab/diff.h"
