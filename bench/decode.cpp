@@ -38,13 +38,9 @@ void run(const DecodeOptions& options) {
                           : parse_dtype(options.dtype);
   const ModelConfig model = tiny_llama(options.layers);
   const WeightMap map(model);
-  std::unique_ptr<Decoder> decoder;
-  {
-    std::vector<float> weights(map.size());
-    init_weights(map, 1, weights);
-    decoder = make_decoder({.model = model, .device = device, .dtype = dtype, .capacity = 2048},
-                           map, weights);
-  }
+  const std::unique_ptr<Decoder> decoder =
+      make_decoder({.model = model, .device = device, .dtype = dtype, .capacity = 2048}, map,
+                   [&](std::span<float> flat) { init_weights(map, 1, flat); });
   const std::vector<int32_t> prompt(options.past, 1);
   decoder->feed(prompt);
   const int32_t token = 2;

@@ -43,8 +43,6 @@ LoadedModel load_decoder(const std::string& folder, const std::string& device,
   const DType type = parse_dtype(dtype, where);
   LoadedModel out{.config = load_config(folder)};
   const WeightMap map(out.config);
-  std::vector<float> weights(map.size());
-  load_weights(map, folder, weights);
   // A context of 131072 is more than most need, and more than many machines hold.
   constexpr int kUsual = 4096;
   out.decoder =
@@ -52,25 +50,14 @@ LoadedModel load_decoder(const std::string& folder, const std::string& device,
                     .device = where,
                     .dtype = type,
                     .capacity = capacity > 0 ? capacity : std::min(out.config.context, kUsual)},
-                   map, weights);
+                   map, [&](std::span<float> flat) { load_weights(map, folder, flat); });
   return out;
-}
-
-std::unique_ptr<Tokenizer> tokenizer_of(const std::string& folder, const ModelConfig& config) {
-  if (std::filesystem::exists(std::filesystem::path(folder) / "tokenizer.json"))
-    return load_tokenizer(folder);
-  if (config.vocab < 256)
-    fail_f("{} has no tokenizer.json, and its vocabulary of {} is too small for bytes", folder,
-           config.vocab);
-  return make_byte_tokenizer();
 }
 
 int run_generate(const GenerateCommand& o) {
   LoadedModel model = load_decoder(o.model, o.device, o.dtype, o.context);
-  const auto tokenizer = tokenizer_of(o.model, model.config);
-  std::vector<int32_t> prompt = tokenizer->encode(o.prompt);
-  if (tokenizer->bos()) prompt.insert(prompt.begin(), *tokenizer->bos());
-  if (prompt.empty()) prompt = tokenizer->encode("\n");
+  const auto tokenizer = load_tokenizer(o.model);
+  const std::vector<int32_t> prompt = prompt_tokens(*tokenizer, o.prompt);
   TokenSampler sampler(o.sampler);
 
   using Clock = std::chrono::steady_clock;

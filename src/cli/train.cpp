@@ -50,7 +50,7 @@ class Teller final : public RunObserver {
     fmt::print("{:.1f} M parameters, plan {}, {} on {}, {} x {} tokens per step\n",
                double(trainer.map().parameters()) * 1e-6, o.plan,
                o.precision == Precision::tf32 ? "tf32" : name_of(o.dtype), name_of(o.device),
-               o.batch * o.accumulate, o.seq);
+               int64_t{o.batch} * o.accumulate, o.seq);
     if (first_step > 0) fmt::print("resumed at step {}\n", first_step);
     std::fflush(stdout);
   }

@@ -276,6 +276,9 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
   std::error_code ignored;
   const bool is_folder = fs::is_directory(path, ignored);
   const fs::path main = is_folder ? path / "tokenizer.json" : path;
+  if (is_folder && !fs::exists(main, ignored))
+    fail_f("{} has no tokenizer.json, and its tokens mean nothing without: put the model's there",
+           path.string());
   TokenizerParts parts;
   parts.files["tokenizer.json"] = std::string(MappedFile(main).text());
   for (const char* name :

@@ -26,7 +26,7 @@ constexpr int kFewRows = 8;  // up to here a product reads its weight as GemvArg
 template <class T>
 class DecoderOf final : public Decoder {
  public:
-  DecoderOf(const DecoderOptions& options, const WeightMap& map, std::span<const float> weights);
+  DecoderOf(const DecoderOptions& options, const WeightMap& map, const FillWeights& fill);
 
   std::vector<float> feed(std::span<const int32_t> tokens) override { return take(tokens, false); }
   std::vector<float> feed_all(std::span<const int32_t> tokens) override {
@@ -39,6 +39,7 @@ class DecoderOf final : public Decoder {
 
  private:
   std::vector<float> take(std::span<const int32_t> tokens, bool all);
+  void load(int64_t count, const FillWeights& fill);
   void place();
   void run_chunk(std::span<const int32_t> tokens);
   void run_block(int layer, int count);
@@ -75,22 +76,15 @@ class DecoderOf final : public Decoder {
 };
 
 template <class T>
-DecoderOf<T>::DecoderOf(const DecoderOptions& o, const WeightMap& map,
-                        std::span<const float> weights)
+DecoderOf<T>::DecoderOf(const DecoderOptions& o, const WeightMap& map, const FillWeights& fill)
     : config_(o.model),
       capacity_(o.capacity > 0 ? o.capacity : o.model.context),
       stream_(o.device),
-      weights_data_(o.device, weights.size() * sizeof(T)),
+      weights_data_(o.device, map.size() * sizeof(T)),
       rope_(o.device, 0),
       tokens_(o.device, kChunk * sizeof(int32_t)),
       arena_(o.device) {
-  if constexpr (std::is_same_v<T, float>) {
-    weights_data_.copy_from_host(weights.data(), weights.size_bytes());
-  } else {
-    std::vector<T> rounded(weights.size());
-    for (size_t i = 0; i < weights.size(); ++i) rounded[i] = from_float<T>(weights[i]);
-    weights_data_.copy_from_host(rounded.data(), rounded.size() * sizeof(T));
-  }
+  load(map.size(), fill);
   weights_ = view_weights(map, config_, static_cast<const T*>(weights_data_.as<T>()));
 
   const std::vector<double> frequencies = rope_frequencies(config_);
@@ -106,6 +100,24 @@ DecoderOf<T>::DecoderOf(const DecoderOptions& o, const WeightMap& map,
   place();
   arena_.commit();
   place();
+}
+
+template <class T>
+void DecoderOf<T>::load(int64_t count, const FillWeights& fill) {
+  if constexpr (std::is_same_v<T, float>)
+    if (weights_data_.device().backend == Backend::cpu) {
+      weights_data_.fill_bytes(0);
+      return fill({weights_data_.as<float>(), size_t(count)});
+    }
+  std::vector<float> weights(count);
+  fill(weights);
+  if constexpr (std::is_same_v<T, float>) {
+    weights_data_.copy_from_host(weights.data(), weights.size() * sizeof(float));
+  } else {
+    std::vector<T> rounded(weights.size());
+    for (size_t i = 0; i < weights.size(); ++i) rounded[i] = from_float<T>(weights[i]);
+    weights_data_.copy_from_host(rounded.data(), rounded.size() * sizeof(T));
+  }
 }
 
 template <class T>
@@ -269,12 +281,12 @@ void DecoderOf<T>::read_logits(int from, int count, std::vector<float>& out) {
 }  // namespace
 
 std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, const WeightMap& map,
-                                      std::span<const float> weights) {
+                                      const FillWeights& fill) {
   switch (options.dtype) {
     case DType::f32:
-      return std::make_unique<DecoderOf<float>>(options, map, weights);
+      return std::make_unique<DecoderOf<float>>(options, map, fill);
     case DType::bf16:
-      return std::make_unique<DecoderOf<bf16>>(options, map, weights);
+      return std::make_unique<DecoderOf<bf16>>(options, map, fill);
     default:
       fail_f("cria decodes in f32 or bf16, not {}", name_of(options.dtype));
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -47,8 +48,11 @@ class Decoder {
   Decoder() = default;
 };
 
-// `weights` is a flat array in the layout of `map`, in host memory.
+// Fills a flat array of zeros in host memory, in the layout of a map. It may be the decoder's own:
+// what is filled need not be in memory twice.
+using FillWeights = std::function<void(std::span<float>)>;
+
 std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, const WeightMap& map,
-                                      std::span<const float> weights);
+                                      const FillWeights& fill);
 
 }  // namespace cria

@@ -165,8 +165,6 @@ class Run {
 
   void sample() {
     const Pause pause(*this);
-    std::vector<float> weights(trainer_->map().size());
-    trainer_->read(Trainer::State::weights, weights);
     const int64_t most = std::ssize(prompt_) + options_.sample_tokens;
     const ModelConfig& model = options_.trainer.model;
     const auto decoder =
@@ -174,7 +172,8 @@ class Run {
                       .device = options_.trainer.device,
                       .dtype = options_.trainer.dtype,
                       .capacity = static_cast<int>(std::min<int64_t>(most, model.context))},
-                     trainer_->map(), weights);
+                     trainer_->map(),
+                     [&](std::span<float> flat) { trainer_->read(Trainer::State::weights, flat); });
     TokenSampler sampler({.seed = options_.seed + uint64_t(trainer_->steps())});
     const auto tokens =
         generate(*decoder, sampler, prompt_, options_.sample_tokens, data_.tokenizer->eos());

@@ -370,6 +370,7 @@ std::unique_ptr<Trainer> make_trainer(const TrainerOptions& options) {
     fail_f("batch {}, seq {} and accumulate {} must be 1 or more", options.batch, options.seq,
            options.accumulate);
   check(options.adamw);
+  check_step_size(options.plan, options.model, options.batch, options.seq);
   switch (options.dtype) {
     case DType::f32:
       return std::make_unique<TrainerOf<float>>(options);

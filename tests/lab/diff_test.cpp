@@ -1,5 +1,5 @@
 // Comparing plans finds an error in one tensor, and no other tensor.
-#include "train/diff.h"
+#include "lab/diff.h"
 
 #include <gtest/gtest.h>
 

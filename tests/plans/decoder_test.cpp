@@ -55,7 +55,7 @@ class DecoderTest : public ::testing::TestWithParam<DecoderCase> {
   std::unique_ptr<Decoder> decoder(int capacity = 0) {
     return make_decoder(
         {.model = config_, .device = device(), .dtype = dtype(), .capacity = capacity}, *map_,
-        weights_);
+        [&](std::span<float> flat) { std::ranges::copy(weights_, flat.begin()); });
   }
   // The logits that the plan `baseline` gives for all tokens.
   std::vector<float> reference() {

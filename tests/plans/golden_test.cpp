@@ -8,11 +8,11 @@
 #include <map>
 
 #include "base/json.h"
+#include "lab/diff.h"
 #include "model/config.h"
 #include "model/safetensors.h"
 #include "runtime/on_device.h"
 #include "support/compare.h"
-#include "train/diff.h"
 #include "train/trainer.h"
 
 namespace cria::test {

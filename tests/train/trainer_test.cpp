@@ -8,9 +8,9 @@
 #include <cstring>
 
 #include "base/rng.h"
+#include "lab/diff.h"
 #include "runtime/kernel.h"
 #include "runtime/on_device.h"
-#include "train/diff.h"
 
 namespace cria::test {
 namespace {
@@ -282,6 +282,9 @@ TEST(Trainer, RefusesWhatCannotBe) {
   o = debug_options(kCpu);
   o.dtype = DType::i32;
   expect_error([&] { make_trainer(o); }, "f32 or bf16");
+  o = debug_options(kCpu);
+  o.batch = o.seq = 1 << 16;
+  expect_error([&] { make_trainer(o); }, "more rows than kernels can count");
   o = debug_options(kCpu);
   auto trainer = make_trainer(o);
   RandomBatch batch(o, 1);
