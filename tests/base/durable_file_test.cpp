@@ -73,14 +73,16 @@ TEST(DurableFile, WritesIntoAPipe) {
   EXPECT_EQ(entries(folder.path()), 2u);
 }
 
-// As `cria ... --json /dev/stdout > file`.
+// As `cria ... --json /dev/stdout > file`, by a link like that one.
 TEST(DurableFile, AppendsToTheOwnOutput) {
   const test::TemporaryFolder folder;
+  const fs::path link = folder / "stdout";
+  fs::create_symlink("/proc/self/fd/1", link);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     const bool ok = std::freopen((folder / "out").c_str(), "w", stdout) &&
-                    std::printf("printed\n") && (write_text("/dev/stdout", "written\n"), true) &&
+                    std::printf("printed\n") && (write_text(link, "written\n"), true) &&
                     std::printf("at last\n") && std::fflush(stdout) == 0;
     ::_exit(ok ? 0 : 1);
   }
@@ -88,7 +90,8 @@ TEST(DurableFile, AppendsToTheOwnOutput) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   EXPECT_EQ(read_text(folder / "out"), "printed\nwritten\nat last\n");
-  EXPECT_EQ(entries(folder.path()), 1u);
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(entries(folder.path()), 2u);
 }
 
 TEST(DurableFile, LooksWithoutTouching) {

@@ -199,10 +199,9 @@ TEST(Checkpoint, WithoutALinkTheLastStepIsTheLatest) {
     run.save(step, model.files(), {{}, {{"step", step}}}, 3);
   fs::create_directory(root / "step-3000000.tmp");
   write_text(root / "step-4000000", "no folder");
-  EXPECT_EQ(run.latest()->filename(), "step-000030");
+  EXPECT_EQ(run.latest(), root / "step-000030");
   fs::remove(root / "latest");
-  EXPECT_EQ(run.latest()->filename(), "step-2000000");
-  EXPECT_EQ(load_training(*run.latest(), {})["step"], 2000000);
+  EXPECT_EQ(run.latest(), root / "step-2000000");
 }
 
 // As after `cp -rL`.
