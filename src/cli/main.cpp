@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <new>
 
 #include "base/error.h"
 #include "cli/command.h"
@@ -56,6 +57,9 @@ int main(int argc, char** argv) {
   } catch (const cria::Interrupted&) {
     fmt::print(stderr, "cria: interrupted\n");
     return cria::kInterrupted;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "cria: there is not enough memory for this: use smaller sizes\n");
+    return cria::kBadInput;
   } catch (const std::exception& error) {
     fmt::print(stderr, "cria: {}\n", error.what());
     return cria::kBadInput;

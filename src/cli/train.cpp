@@ -148,7 +148,7 @@ std::unique_ptr<TrainingData> open_data(const TrainCommand& o, const Tokenizer& 
   }
   ProgressLine line;
   const auto progress = [&line](double share) {
-    if (interrupted()) throw Interrupted();
+    check_stop(&interrupted());
     share < 1 ? line.show(fmt::format("tokenizing {:.0f} %", 100 * share)) : line.clear();
   };
   return std::make_unique<TextData>(std::vector<fs::path>(o.data.begin(), o.data.end()),

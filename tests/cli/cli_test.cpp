@@ -286,6 +286,10 @@ TEST_F(Cli, BadTrainingInputIsRefused) {
   expect_refused("train --config debug --device cpu --dtype tf32", "tf32");
   expect_refused("generate --model " + file("missing"), "missing");
   expect_refused("compare --config debug --device cpu --plans none", "none");
+  for (const char* command : {"train", "compare", "diff"})
+    expect_refused(
+        command + std::string(" --config debug --device cpu --batch 1048576 --seq 1048576"),
+        "smaller");
 }
 
 // Ctrl-C finishes the step, saves, and is no failure.
