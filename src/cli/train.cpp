@@ -161,14 +161,14 @@ int run_train(CLI::App& command, TrainCommand& o) {
   // The folder of a model that brings its sizes and its tokenizer.
   const fs::path origin = resumed ? *resumed : fs::path(o.start);
   ModelOptions model = o.model;
-  if (!origin.empty() && command.count("--config") == 0) model.config = origin;
+  if (!origin.empty() && command.count("--config") == 0) model.config = origin / "config.json";
   TrainerOptions trainer = model.trainer();
   trainer.plan = o.plan;
   trainer.adamw = o.adamw;
 
   const std::unique_ptr<Tokenizer> tokenizer = find_tokenizer(o.tokenizer, origin);
   if (tokenizer->vocab_size() > trainer.model.vocab) {
-    if (fs::exists(model.config))
+    if (!is_preset(model.config))
       fail_f("the tokenizer has {} tokens, and the model {}: they do not belong together",
              tokenizer->vocab_size(), trainer.model.vocab);
     trainer.model.vocab = tokenizer->vocab_size();
