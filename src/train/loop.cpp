@@ -30,10 +30,8 @@ class Run {
     since_ = Clock::now();
     while (trainer_->steps() < options_.schedule.steps) {
       step();
-      if (options_.stop && *options_.stop) {
-        result_.stopped = true;
-        break;
-      }
+      result_.stopped = stopping();
+      if (result_.stopped) break;
     }
     if (trainer_->steps() > reported_) report();
     if (result_.stopped || trainer_->steps() > saved_) save();
@@ -44,6 +42,7 @@ class Run {
   }
 
  private:
+  bool stopping() const { return options_.stop && *options_.stop; }
   int rows() const { return options_.trainer.batch * options_.trainer.seq; }
   static bool due(int64_t every, int64_t steps) { return every > 0 && steps % every == 0; }
   bool due(int64_t every) const { return due(every, trainer_->steps()); }
@@ -153,6 +152,7 @@ class Run {
     const auto tokens = std::span(tokens_).first(rows()),
                targets = std::span(targets_).first(rows());
     for (uint64_t i = 0; i < options_.validation_batches; ++i) {
+      if (stopping()) return;
       data_.validation(i, tokens, targets);
       sum += trainer_->evaluate({tokens, targets});
     }
@@ -175,8 +175,8 @@ class Run {
                      trainer_->map(),
                      [&](std::span<float> flat) { trainer_->read(Trainer::State::weights, flat); });
     TokenSampler sampler({.seed = options_.seed + uint64_t(trainer_->steps())});
-    const auto tokens =
-        generate(*decoder, sampler, prompt_, options_.sample_tokens, data_.tokenizer->eos());
+    const auto tokens = generate(*decoder, sampler, prompt_, options_.sample_tokens,
+                                 data_.tokenizer->eos(), [this](int32_t) { return !stopping(); });
     observer_.sampled(trainer_->steps(), options_.sample_prompt + data_.tokenizer->decode(tokens));
   }
 
