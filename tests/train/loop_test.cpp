@@ -29,6 +29,7 @@ class Notes final : public RunObserver {
   std::vector<int64_t> saves;
   std::atomic<bool> stop{false};
   int64_t stop_at = -1;
+  bool stop_in_validation = false;
   std::vector<double> step_ms;
   std::chrono::milliseconds batch_takes{0}, validation_takes{0};
 
@@ -76,8 +77,11 @@ class LoopTest : public OnDevice {
                                std::this_thread::sleep_for(notes.batch_takes);
                                data.fill_batch(n, Split::train, x, y);
                              },
-                         .validation = [&](uint64_t n, auto x,
-                                           auto y) { data.fill_batch(n, Split::validation, x, y); },
+                         .validation =
+                             [&](uint64_t n, auto x, auto y) {
+                               if (notes.stop_in_validation) notes.stop = true;
+                               data.fill_batch(n, Split::validation, x, y);
+                             },
                          .tokenizer = tokenizer_.get()},
                         notes);
   }
@@ -165,6 +169,18 @@ TEST_P(LoopTest, ValidationIsNoPartOfASteps) {
   ASSERT_EQ(notes.step_ms.size(), 2u);
   for (const double ms : notes.step_ms) EXPECT_GE(ms, 20);
   EXPECT_LE(6 * (notes.step_ms[0] + notes.step_ms[1]), all.count() - 2 * 100);
+}
+
+TEST_P(LoopTest, AStopEndsAValidationToo) {
+  RunOptions o = options(4);
+  o.validate_every = 2, o.validation_batches = 1000000;
+  Notes notes;
+  notes.stop_in_validation = true;
+  const RunResult result = run(o, notes);
+  EXPECT_TRUE(result.stopped);
+  EXPECT_EQ(result.step, 2);
+  EXPECT_TRUE(notes.validations.empty());
+  EXPECT_EQ(notes.saves, std::vector<int64_t>{2});
 }
 
 TEST_P(LoopTest, ChecksThePromptOfSamplesFirst) {
