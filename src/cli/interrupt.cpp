@@ -1,6 +1,10 @@
 #include "cli/interrupt.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <csignal>
+#include <thread>
 
 namespace cria {
 namespace {
@@ -11,12 +15,22 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 
 void on_signal(int) { interrupt_seen.store(true, std::memory_order_relaxed); }
 
+// A thread that only waits takes the signals: on the calling one, which computes, the handler's
+// frame could be written over a library's data (leave_signals_to_others() in the thread pool).
 bool watch_interrupts() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    ::sigaction(signal, &action, nullptr);
+    sigaddset(&watched, signal);
+  }
+  std::thread([] {
+    for (;;) ::pause();
+  }).detach();
+  pthread_sigmask(SIG_BLOCK, &watched, nullptr);
   return true;
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/thread_pool.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <new>
 #include <system_error>
@@ -25,6 +26,17 @@ constexpr std::align_val_t kScratchAlignment{64};
 // Thrown out of barrier() and pause() after another worker has failed; the other's exception is the
 // one kept.
 struct Abandoned {};
+
+// NOTE: while oneDNN's generated products run, the stack pointer is in the middle of their data
+// (seen with 2.6), and a handler's frame would be written over it. So workers leave all signals but
+// those of their own faults, and of profilers, to other threads.
+void leave_signals_to_others() {
+  sigset_t set;
+  sigfillset(&set);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF})
+    sigdelset(&set, own);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
 
 }  // namespace
 
@@ -126,6 +138,7 @@ void ThreadPool::dispatch(int team, bool collective, Work work, void* context) {
 }
 
 void ThreadPool::worker_loop(int worker) {
+  leave_signals_to_others();
   FlushSubnormals flush;
   uint32_t seen = 0;
   while (true) {
