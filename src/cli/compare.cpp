@@ -10,6 +10,7 @@
 #include "cli/model_options.h"
 #include "cli/terminal.h"
 #include "lab/describe_run.h"
+#include "lab/measure.h"
 #include "train/data.h"
 
 namespace cria {
@@ -51,6 +52,7 @@ int run_compare(const CompareCommand& o, const std::string& command_line) {
         progress.show(fmt::format("{} {}", plan, progress_bar(step, steps)));
       });
   progress.clear();
+  if (figures.empty()) throw Interrupted();
   fmt::print("{}\n", to_table(figures));
   if (o.kernels)
     for (const PlanFigures& f : figures)
@@ -61,7 +63,8 @@ int run_compare(const CompareCommand& o, const std::string& command_line) {
   json["dtype"] = trainer.precision == Precision::tf32 ? "tf32" : name_of(trainer.dtype);
   json["plans"] = to_json(figures);
   if (!o.json.empty()) write_json(o.json, json);
-  return interrupted() ? 130 : 0;
+  if (interrupted()) throw Interrupted();  // what had been measured by then is shown
+  return 0;
 }
 
 }  // namespace

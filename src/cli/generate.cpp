@@ -26,45 +26,42 @@ struct GenerateCommand {
   bool quiet = false;
 };
 
-struct LoadedModel {
-  ModelConfig config;
-  std::unique_ptr<Decoder> decoder = {};
-};
-
-DType parse_dtype(const std::string& text, Device device) {
-  if (!text.empty() && text != "f32" && text != "bf16")
-    fail_f("--dtype {} is neither f32 nor bf16", text);
-  return parse_precision(text, device).dtype;
+// A decoder without its cache's capacity, which may depend on the prompt.
+DecoderOptions decoder_options(const std::string& folder, const std::string& device,
+                               const std::string& dtype) {
+  const Device where = parse_device(device);
+  if (!dtype.empty() && dtype != "f32" && dtype != "bf16")
+    fail_f("--dtype {} is neither f32 nor bf16", dtype);
+  return {
+      .model = load_config(folder), .device = where, .dtype = parse_precision(dtype, where).dtype};
 }
 
-LoadedModel load_decoder(const std::string& folder, const std::string& device,
-                         const std::string& dtype, int capacity) {
-  const Device where = parse_device(device);
-  const DType type = parse_dtype(dtype, where);
-  LoadedModel out{.config = load_config(folder)};
-  const WeightMap map(out.config);
-  // A context of 131072 is more than most need, and more than many machines hold.
-  constexpr int kUsual = 4096;
-  out.decoder =
-      make_decoder({.model = out.config,
-                    .device = where,
-                    .dtype = type,
-                    .capacity = capacity > 0 ? capacity : std::min(out.config.context, kUsual)},
-                   map, [&](std::span<float> flat) { load_weights(map, folder, flat); });
-  return out;
+std::unique_ptr<Decoder> load_decoder(const std::string& folder, const DecoderOptions& options) {
+  const WeightMap map(options.model);
+  return make_decoder(options, map,
+                      [&](std::span<float> flat) { load_weights(map, folder, flat); });
 }
 
 int run_generate(const GenerateCommand& o) {
-  LoadedModel model = load_decoder(o.model, o.device, o.dtype, o.context);
+  DecoderOptions how = decoder_options(o.model, o.device, o.dtype);
   const auto tokenizer = load_tokenizer(o.model);
   const std::vector<int32_t> prompt = prompt_tokens(*tokenizer, o.prompt);
+  // A context of 131072 is more than most need, and more than many machines hold.
+  constexpr int kUsual = 4096;
+  how.capacity = o.context > 0 ? o.context : std::min(how.model.context, kUsual);
+  if (std::ssize(prompt) > how.capacity)
+    fail_f(
+        "the prompt has {} tokens, and the context holds {}: give a larger --context, or a shorter "
+        "prompt",
+        prompt.size(), how.capacity);
+  const std::unique_ptr<Decoder> decoder = load_decoder(o.model, how);
   TokenSampler sampler(o.sampler);
 
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   std::optional<Clock::time_point> first;
   const auto tokens =
-      generate(*model.decoder, sampler, prompt, o.tokens, tokenizer->eos(), [&](int32_t token) {
+      generate(*decoder, sampler, prompt, o.tokens, tokenizer->eos(), [&](int32_t token) {
         if (!first) {
           first = Clock::now();
           fmt::print("{}", o.prompt);
@@ -81,12 +78,11 @@ int run_generate(const GenerateCommand& o) {
   const double prompt_s = std::chrono::duration<double>(first.value_or(end) - start).count();
   const double rest_s = std::chrono::duration<double>(end - first.value_or(end)).count();
   const double rate = rest_s > 0 ? double(tokens.size() - 1) / rest_s : 0;
-  const int capacity = model.decoder->capacity();
-  const bool full = std::ssize(tokens) < o.tokens && model.decoder->length() == capacity;
+  const bool full = std::ssize(tokens) < o.tokens && decoder->length() == how.capacity;
   if (!o.quiet)
     fmt::print(stderr, "{} tokens of prompt in {:.2f} s, then {} at {:.1f} tokens/s{}\n",
                prompt.size(), prompt_s, tokens.size(), rate,
-               full ? fmt::format("; the context of {} tokens is full", capacity) : "");
+               full ? fmt::format("; the context of {} tokens is full", how.capacity) : "");
   if (!o.json.empty())
     write_json(o.json, {{"prompt_tokens", prompt},
                         {"tokens", tokens},
@@ -102,10 +98,11 @@ struct LogitsCommand {
 };
 
 int run_logits(const LogitsCommand& o) {
-  LoadedModel model = load_decoder(o.model, o.device, o.dtype, static_cast<int>(o.tokens.size()));
-  const std::vector<float> flat = model.decoder->feed_all(o.tokens);
+  DecoderOptions how = decoder_options(o.model, o.device, o.dtype);
+  how.capacity = static_cast<int>(o.tokens.size());
+  const std::vector<float> flat = load_decoder(o.model, how)->feed_all(o.tokens);
   Json logits = Json::array();
-  const size_t vocab = model.config.vocab;
+  const size_t vocab = how.model.vocab;
   for (size_t i = 0; i < o.tokens.size(); ++i) {
     const auto row = std::span(flat).subspan(i * vocab, vocab);
     logits.push_back(std::vector<float>(row.begin(), row.end()));
@@ -176,6 +173,9 @@ void add_logits_command(CLI::App& program, Invocation& invocation) {
   add_folder_option(*command, o->model);
   command->add_option("--tokens", o->tokens, "Numbers of tokens, e.g. 1,2,3")
       ->required()
+      ->check([](const std::string& text) {
+        return std::string(text.empty() ? "a token is missing" : "");
+      })
       ->delimiter(',')
       ->option_text("N,...");
   add_device_option(*command, o->device);

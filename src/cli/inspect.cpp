@@ -54,6 +54,8 @@ void add_inspect_command(CLI::App& program, Invocation& invocation) {
       "inspect",
       "Trace a kernel's memory accesses: requests, sectors, bank conflicts; needs no GPU");
   add_problem_options(*command, options->problem);
+  command->get_option("--dtype")->description(
+      "Element type: f32, bf16 or f16 (default: f32; of two sizes, the first)");
   command
       ->add_option(
           "--config", options->how.config,
@@ -62,7 +64,7 @@ void add_inspect_command(CLI::App& program, Invocation& invocation) {
   command
       ->add_option("--programs", options->how.programs,
                    "Trace only so many programs (default: all)")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->option_text("N");
   command->add_option("--colour", options->colour, "auto, the default, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))

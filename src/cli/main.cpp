@@ -1,6 +1,8 @@
 // The command line. Bad input gets one sentence on stderr and exit code 2, never a stack trace.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <cstdio>
 #include <exception>
 #include <new>
 
@@ -17,6 +19,12 @@ std::string join(int count, char** words) {
   std::string line = "cria";
   for (int i = 1; i < count; ++i) line += " " + std::string(words[i]);
   return line;
+}
+
+// CLI11 lists what it does not expect from the last to the first.
+std::string what_is_wrong(const CLI::App& program, const CLI::ParseError& error) {
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return error.what();
+  return fmt::format("not expected: {}", fmt::join(program.remaining(true), " "));
 }
 
 int run(int argc, char** argv) {
@@ -40,7 +48,12 @@ int run(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
-    fmt::print(stderr, "cria: {}; 'cria --help' shows what there is\n", error.what());
+    const auto commands = program.get_subcommands([&](const CLI::App* command) {
+      return argc > 1 && command->get_name() == argv[1];
+    });
+    fmt::print(stderr, "cria: {}; 'cria {}--help' shows what there is\n",
+               what_is_wrong(program, error),
+               commands.empty() ? "" : commands[0]->get_name() + " ");
     return kBadInput;
   }
   if (program.get_subcommands().empty())
@@ -53,7 +66,10 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return cria::run(argc, argv);
+    const int exit_code = cria::run(argc, argv);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
+      cria::fail("the output could not be written: is the disk full?");
+    return exit_code;
   } catch (const cria::Interrupted&) {
     fmt::print(stderr, "cria: interrupted\n");
     return cria::kInterrupted;

@@ -60,10 +60,12 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
           "--dtype", o.dtype,
           "f32, tf32 (CUDA), or bf16 with f32 weights (default: bf16 on CUDA, f32 on the CPU)")
       ->option_text("TYPE");
-  command.add_option("--batch", o.batch, "Sequences per batch (default: the preset's)")
+  command.add_option("--batch", o.batch, "Sequences per batch (default: the preset's, else 1)")
       ->check(CLI::Range(1, 1 << 20))
       ->option_text("N");
-  command.add_option("--seq", o.seq, "Tokens per sequence (default: the preset's)")
+  command
+      .add_option("--seq", o.seq,
+                  "Tokens per sequence (default: the preset's, else the context, at most 1024)")
       ->check(CLI::Range(1, 1 << 20))
       ->option_text("N");
   command.add_option("--seed", o.seed, "Of weights and data (default: 0)")->option_text("N");

@@ -1,5 +1,6 @@
 // cria train: a model learns from text.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <fstream>
@@ -39,7 +40,9 @@ struct TrainCommand {
 // Shows a run on the terminal, and keeps it as lines of JSON.
 class Teller final : public RunObserver {
  public:
-  explicit Teller(const std::string& log) : path_(log) {}
+  Teller(const std::string& log, bool every_report) : path_(log), every_report_(every_report) {}
+
+  int64_t first_step() const { return first_step_; }
 
   void began(const Trainer& trainer, int64_t first_step) override {
     if (!path_.empty()) {
@@ -52,6 +55,7 @@ class Teller final : public RunObserver {
                o.precision == Precision::tf32 ? "tf32" : name_of(o.dtype), name_of(o.device),
                int64_t{o.batch} * o.accumulate, o.seq);
     if (first_step > 0) fmt::print("resumed at step {}\n", first_step);
+    first_step_ = first_step;
     std::fflush(stdout);
   }
 
@@ -63,7 +67,7 @@ class Teller final : public RunObserver {
         show_duration(double(r.steps - r.step) * r.step_ms * 1e-3));
     if (progress_.shown()) {
       progress_.show(line);
-    } else if (r.step >= next_line_ || r.step == r.steps) {
+    } else if (every_report_ || r.step >= next_line_ || r.step == r.steps) {
       say(line);
       next_line_ = r.step + std::max<int64_t>(1, r.steps / 50);
     }
@@ -105,8 +109,9 @@ class Teller final : public RunObserver {
 
   ProgressLine progress_;
   const std::string path_;
+  const bool every_report_;  // else, where there is no terminal, about fifty
   std::ofstream log_;
-  int64_t next_line_ = 0;
+  int64_t first_step_ = 0, next_line_ = 0;
 };
 
 // The checkpoint to go on from, if there is one, after taking the options it was made with where
@@ -115,10 +120,12 @@ std::optional<fs::path> resumed_checkpoint(CLI::App& command, const TrainCommand
   if (!o.resume) return std::nullopt;
   if (o.out.empty()) fail("--resume needs --out, the folder to go on from");
   const auto latest = CheckpointFolder(o.out).latest();
-  if (latest) {
-    const Json progress = load_progress(*latest);
-    if (progress.contains("options")) give_options(command, progress["options"], latest->string());
+  if (!latest) {
+    fmt::print("{} holds no checkpoint: a new run begins\n", o.out);
+    return std::nullopt;
   }
+  const Json progress = load_progress(*latest);
+  if (progress.contains("options")) give_options(command, progress["options"], latest->string());
   return latest;
 }
 
@@ -129,6 +136,8 @@ Json options_to_remember(const CLI::App& command, const TrainerOptions& trainer)
       command, {"--config", "--model", "--tokenizer", "--device", "--out", "--resume", "--json"});
   out["--batch"] = {std::to_string(trainer.batch)};
   out["--seq"] = {std::to_string(trainer.seq)};
+  for (Json& file : out.contains("--data") ? out["--data"] : Json())
+    file = fs::absolute(file.get<std::string>()).string();
   return out;
 }
 
@@ -160,6 +169,7 @@ int run_train(CLI::App& command, TrainCommand& o) {
   const auto resumed = resumed_checkpoint(command, o);
   // The folder of a model that brings its sizes and its tokenizer.
   const fs::path origin = resumed ? *resumed : fs::path(o.start);
+  if (!origin.empty()) load_config(origin);  // refused here if it is none
   ModelOptions model = o.model;
   if (!origin.empty() && command.count("--config") == 0) model.config = origin / "config.json";
   TrainerOptions trainer = model.trainer();
@@ -175,6 +185,9 @@ int run_train(CLI::App& command, TrainCommand& o) {
   }
   const std::unique_ptr<TrainingData> data = open_data(o, *tokenizer, trainer);
 
+  fmt::print("text: {}, {} tokens to learn from, {} to validate\n",
+             o.data.empty() ? "generated" : fmt::format("{}", fmt::join(o.data, ", ")),
+             data->tokens(Split::train), data->tokens(Split::validation));
   const uint64_t all = data->validation_batches();
   const uint64_t validation_batches =
       o.validation_batches > 0 ? std::min(o.validation_batches, all) : all;
@@ -205,11 +218,13 @@ int run_train(CLI::App& command, TrainCommand& o) {
       .validation = [&](uint64_t n, auto tokens,
                         auto targets) { data->fill_batch(n, Split::validation, tokens, targets); },
       .tokenizer = tokenizer.get()};
-  Teller teller(o.log);
+  Teller teller(o.log, o.report_every > 0);
   const RunResult result = run_training(options, run_data, teller);
   if (result.stopped)
     fmt::print("stopped after step {}{}\n", result.step,
                o.out.empty() ? "" : ", saved; --resume goes on from here");
+  else if (teller.first_step() >= o.steps)
+    fmt::print("nothing was left to do: --steps N goes on from here\n");
   return 0;
 }
 
@@ -272,8 +287,10 @@ void add_report_options(CLI::App& command, TrainCommand& o) {
         ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
         ->option_text("N");
   };
-  every("--report-every", o.report_every,
-        "Steps between reports of the loss (default: 10 on CUDA, 1 on the CPU)");
+  every(
+      "--report-every", o.report_every,
+      "Steps between reports of the loss (default: 10 on CUDA, 1 on the CPU; into a file about 50 "
+      "in all)");
   every("--validate-every", o.validate_every, "Steps between validations; 0: never (default: 100)");
   command
       .add_option("--validation-batches", o.validation_batches,
@@ -304,6 +321,7 @@ void add_train_command(CLI::App& program, Invocation& invocation) {
   add_model_options(*command, options->model);
   add_optimizer_options(*command, *options);
   add_report_options(*command, *options);
+  command->get_option("--model")->excludes("--config");
   command->footer("Ctrl-C finishes the step, saves a checkpoint and ends; --resume goes on.");
   command->callback(
       [options, command, &invocation] { invocation.exit_code = run_train(*command, *options); });

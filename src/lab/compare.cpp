@@ -126,8 +126,10 @@ std::vector<PlanFigures> compare_plans(const CompareOptions& options, const Batc
   std::vector<PlanFigures> out;
   for (const std::string& plan : options.plans) {
     if (options.stop && *options.stop) break;
-    out.push_back(PlanRun(options, plan, batches, progress).run());
-    if (out.back().step_ms > 0) out.back().speedup = out.front().step_ms / out.back().step_ms;
+    PlanFigures figures = PlanRun(options, plan, batches, progress).run();
+    if (figures.step_ms == 0) break;  // stopped before a step was timed
+    out.push_back(std::move(figures));
+    out.back().speedup = out.front().step_ms / out.back().step_ms;
   }
   return out;
 }

@@ -40,6 +40,7 @@ using BatchSource =
 // Called before a plan's steps begin, and after each.
 using CompareProgress = std::function<void(const std::string& plan, int step, int steps)>;
 
+// After a stop, only plans of which steps were timed.
 std::vector<PlanFigures> compare_plans(const CompareOptions& options, const BatchSource& batches,
                                        const CompareProgress& progress);
 

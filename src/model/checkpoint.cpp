@@ -92,6 +92,9 @@ void save_model(const fs::path& folder, const ModelFiles& model) {
 
 ModelConfig load_config(const fs::path& folder) {
   const fs::path path = folder / kConfigFile;
+  if (!fs::exists(path) && fs::exists(folder / kLatest / kConfigFile))
+    fail_f("{} holds the checkpoints of a run: one of them is a model, such as {}", folder.string(),
+           (folder / kLatest).string());
   return config_from_json(read_json(path), path.string());
 }
 

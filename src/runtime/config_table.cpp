@@ -111,7 +111,7 @@ ConfigTable ConfigTable::load(const fs::path& path) {
     });
   } catch (const std::exception& error) {
     std::cerr << "cria: warning: the tuned configurations in " << path.string()
-              << " are ignored: " << error.what() << "; correct or delete the file\n";
+              << " are ignored: " << error.what() << '\n';
     table.configs_.clear();
   }
   return table;

@@ -48,6 +48,11 @@ const Kernel* KernelRegistry::find(std::string_view name, DType dtype, Target ta
 
 const Kernel& KernelRegistry::get(std::string_view name, DType dtype, Target target) const {
   if (const Kernel* kernel = find(name, dtype, target)) return *kernel;
+  const bool known = std::ranges::any_of(kernels_, [&](const Kernel& k) { return k.name == name; });
+  if (!known)
+    fail("there is no kernel " + std::string(name) +
+         " in this registry; a target with kernels of its own has one of its own, to be given to "
+         "launch()");
   std::string others;
   for (const Kernel& k : kernels_)
     if (k.name == name && k.target == target)

@@ -402,6 +402,47 @@ TEST_F(Cli, APresetIsNoFolder) {
   EXPECT_EQ(output.exit_code, 0) << output.err;
 }
 
+TEST_F(Cli, InterruptedComparisonsShowNoPlanThatWasNotTimed) {
+  const pid_t child = start({"compare", "--config", "medium", "--device", "cpu", "--batch", "1",
+                             "--json", file("c.json")});
+  ASSERT_GE(child, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  const int status = interrupt(child);
+  ASSERT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_EQ(read_text(file("out")).find("baseline  "), std::string::npos);
+  EXPECT_FALSE(fs::exists(file("c.json")));
+}
+
+TEST_F(Cli, OutputThatIsLostIsAnError) {
+  const int status =
+      std::system((CRIA_BINARY " devices --quick > /dev/full 2> " + file("err")).c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_NE(read_text(file("err")).find("the output could not be written"), std::string::npos);
+}
+
+TEST_F(Cli, ErrorsNameTheCommandAndWhatIsUnexpected) {
+  expect_refused("inspect softmax --device cpu",
+                 "not expected: --device cpu; 'cria inspect --help'");
+  expect_refused("logits --model x --tokens \"\"", "a token is missing");
+  expect_refused("train --config debug --model x", "--config");
+}
+
+TEST_F(Cli, ARunsFolderIsNoModel) {
+  const std::string train = "train --config debug --device cpu --steps 4 --out ";
+  Output output = run(train + file("run") + " --report-every 1");
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_EQ(std::ranges::count(output.out, '['), 4) << output.out;  // every report asked for
+  expect_refused("generate --model " + file("run"), "run/latest");
+  expect_refused("train --steps 1 --model " + file("run"), "run/latest");
+  expect_refused("generate --device cpu --context 3 --model " + file("run/latest") + " longer",
+                 "the prompt has 6 tokens");
+  output = run("train --resume --device cpu --out " + file("run"));
+  EXPECT_NE(output.out.find("nothing was left to do"), std::string::npos) << output.out;
+  output = run(train + file("none") + " --resume");
+  EXPECT_NE(output.out.find("none holds no checkpoint"), std::string::npos) << output.out;
+}
+
 TEST_F(Cli, DecodersHaveTypesOfTheirOwn) {
   for (const std::string command : {"generate", "logits --tokens 1"})
     expect_refused(command + " --device cpu --dtype tf32 --model " + file("missing"),
