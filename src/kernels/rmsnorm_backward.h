@@ -1,6 +1,6 @@
 // RMSNorm, backward. With y = x r w, r = (mean(x²) + eps)^-½ and g = dy w:
-//   dr/dx[i] = -r³ x[i] / n,  so  dx = r g - x r³ mean(g x)  [+ add, what reaches x by another
-//   path] dw = sum over rows of dy x r
+//   dr/dx[i] = -r³ x[i] / n,  so  dx = r g - x r³ mean(g x)  [+ add, by another path]
+//   dw = sum over rows of dy x r
 // and y once more, if wanted, with the bits of the forward pass.
 // Every P-th row belongs to one share of the work. A program keeps the share's sum of dw in
 // registers and leaves one row of partial sums, and column_sum (reduction.h) adds those up in a

@@ -1,9 +1,10 @@
 // y = xᵀ, four times: a ladder whose rungs differ in what they do to memory.
-//   row_wise         a program takes a row, each thread walks a run of it: loads and stores
-//   scattered coalesced_loads  a program takes a tile, threads side by side along its rows: stores
-//   still scattered tiled            the tile turns in shared memory, so stores are coalesced too;
-//   columns of the staged
-//                    tile all lie in the same banks
+//   row_wise         a program takes a row, each thread walks a run of it: loads and stores are
+//                    scattered
+//   coalesced_loads  a program takes a tile, threads side by side along its rows: stores are still
+//                    scattered
+//   tiled            the tile turns in shared memory, so stores are coalesced too; columns of the
+//                    staged tile all lie in the same banks
 //   padded           each staged row is one element longer, which spreads a column over the banks
 #pragma once
 

@@ -1,8 +1,7 @@
 // The winners of auto-tuning, kept in a file: which configuration a kernel uses for a class of
 // shapes on a device. The file is JSON to be read by people, may be deleted at any time, and is
 // safe when several processes write it. Its place: CRIA_CACHE, else XDG_CACHE_HOME/cria/tuned.json,
-// else
-// ~/.cache/cria/tuned.json.
+// else ~/.cache/cria/tuned.json.
 #pragma once
 
 #include <filesystem>

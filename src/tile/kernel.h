@@ -1,10 +1,12 @@
 // What a kernel declares about itself, read by launcher, tuner, tracer, roofline and report alike.
 //
 //   template <class T, class C> struct RmsNormForward {
-//     using Element = T;                                   widest memory type: sets the vector
-//     width using Args = RmsNormForwardArgs<T>;                  operands with shapes, independent
-//     of C static constexpr Traits traits{.threads = C::threads}; static Grid grid(const Args&);
-//     programs to launch template <class P> CRIA_FN static void run(P& p, const Args& a);
+//     using Element = T;                    widest memory type: sets the vector width
+//     using Config = C;                     what is tuned over
+//     using Args = RmsNormForwardArgs<T>;   operands with shapes, independent of C
+//     static constexpr Traits traits{.threads = C::threads};
+//     static Grid grid(const Args&);        programs to launch
+//     template <class P> CRIA_FN static void run(P& p, const Args& a);
 //   };
 // Optional: `struct Shared {...}` of SharedTile members, then run(p, a, shared); `fits(args)`.
 #pragma once
