@@ -21,6 +21,7 @@ struct Grid {
   int64_t x = 0;
   int y = 1, z = 1;
   constexpr int64_t programs() const { return x * y * z; }
+  constexpr bool valid() const { return x >= 0 && y >= 0 && z >= 0; }
 };
 
 // Which instructions carry fetch, dot and pipeline on a GPU.

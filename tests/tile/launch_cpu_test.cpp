@@ -44,6 +44,13 @@ TEST(CpuLaunch, EmptyGridRunsNothing) {
   launch<WriteIndex>(pool, {nullptr, {5, 0, 3}});
 }
 
+TEST(CpuLaunch, ANegativeGridIsRefused) {
+  ThreadPool pool(2);
+  EXPECT_THROW(launch<WriteIndex>(pool, {nullptr, {-1}}), Error);
+  EXPECT_THROW(launch<WriteIndex>(pool, {nullptr, {5, 0, -3}}), Error);
+  EXPECT_THROW(launch<WriteIndex>(pool, {nullptr, {5, -4, -3}}), Error);
+}
+
 TEST(CpuLaunch, ManyProgramsEachRunOnce) {
   ThreadPool pool(4);
   std::vector<float> out(30011, -1);

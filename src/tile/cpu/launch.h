@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/error.h"
 #include "tile/cpu/program_host.h"
 
 namespace cria::tile {
@@ -17,7 +18,8 @@ using Program = ProgramHost<K, NoProbe>;
 template <class K, class Executor>
 void launch(Executor& executor, const typename K::Args& args) {
   const Grid grid = K::grid(args);
-  if (grid.programs() <= 0) return;
+  require(grid.valid(), "a kernel's grid asks for a negative number of programs");
+  if (grid.programs() == 0) return;
   if constexpr (K::traits.persistent || K::traits.cooperative) {
     executor.parallel([&](int worker, int workers) {
       const LaunchState state{

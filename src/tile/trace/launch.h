@@ -32,7 +32,8 @@ std::string kernel_name() {
 template <class K>
 Grid traced_grid(const typename K::Args& args, const TraceOptions& options) {
   Grid grid = K::grid(args);
-  if (grid.programs() <= 0) return {0};
+  require(grid.valid(), "a kernel's grid asks for a negative number of programs");
+  if (grid.programs() == 0) return {0};
   if (K::traits.cooperative) return {1};
   if (K::traits.persistent) grid.x = std::min<int64_t>(grid.x, options.resident_programs);
   return grid;
