@@ -31,11 +31,11 @@ struct View {
   static constexpr int rows = Rows, cols = Cols;
   Stage<T>* stage;
   float* data;
-  // The same memory as tiles of another shape, to be filled anew: the i-th of them.
+  // The same memory as a tile of another shape, to be filled anew.
   template <int R, int C>
-  CRIA_FN View<T, R, C> as(Shape<R, C>, int i = 0) const {
+  CRIA_FN View<T, R, C> as(Shape<R, C>) const {
     static_assert(R * C <= Rows * Cols, "as: the other shape must fit into the tile's memory");
-    return {stage, data + i * R * C};
+    return {stage, data};
   }
 };
 

@@ -17,11 +17,11 @@ struct View {
   static_assert(Rows % 8 == 0, "a shared tile has a multiple of 8 rows (the swizzle's period)");
   static_assert(Cols % panel_cols == 0, "a shared tile's rows are whole 128-byte panels");
   uint32_t address;
-  // The same memory as tiles of another shape, to be filled anew: the i-th of them.
+  // The same memory as a tile of another shape, to be filled anew.
   template <int R, int C>
-  CRIA_FN View<T, R, C> as(Shape<R, C>, int i = 0) const {
+  CRIA_FN View<T, R, C> as(Shape<R, C>) const {
     static_assert(R * C <= Rows * Cols, "as: the other shape must fit into the tile's memory");
-    return {address + i * R * C * uint32_t(sizeof(T))};
+    return {address};
   }
   // Byte offset of 16-byte chunk `k` of row r.
   static constexpr int chunk_offset(int r, int k) {
