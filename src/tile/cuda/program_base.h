@@ -2,6 +2,8 @@
 // reduce, transpose, place tiles by position, and walk tiles persistently with grid-wide barriers.
 #pragma once
 
+#include <cooperative_groups/details/driver_abi.h>
+
 #include <cstdio>
 
 #include "base/tensor.h"
@@ -38,10 +40,6 @@ struct ProgramId {
     return at;
   }
 };
-
-// The word that programs of one kernel meet at; see grid_sync.
-template <class K>
-__device__ unsigned grid_barrier_word = 0;
 
 template <class K, bool Aligned>
 struct ProgramBase : ProgramId {
@@ -351,13 +349,15 @@ struct ProgramBase : ProgramId {
     for (int t = blockIdx.x; t < n; t += gridDim.x) f(t);
   }
   // Every program arrives before any goes on. The counter's top bit flips once per barrier, so it
-  // needs no reset between launches. The wait is bounded: a lost program is reported, not waited
-  // for.
+  // needs no reset. It is the driver's, which has one for each cooperative launch.
+  // NOTE: used as by cooperative_groups (details/sync.h), whose wait has no bound; here a lost
+  // program is reported, not waited for.
   CRIA_FN void grid_sync() {
+    static_assert(K::traits.cooperative, "grid_sync: the kernel's traits must say .cooperative");
     sync();
     if (tid() == 0) {
       const unsigned programs = gridDim.x * gridDim.y * gridDim.z;
-      unsigned* word = &grid_barrier_word<K>;
+      unsigned* word = &cooperative_groups::details::get_grid_workspace()->barrier;
       const bool first = blockIdx.x + blockIdx.y + blockIdx.z == 0;
       __threadfence();
       const unsigned before = atomicAdd(word, first ? 0x80000000u - (programs - 1) : 1u);
