@@ -257,6 +257,16 @@ class ConsumerProgram : public ProgramBase<K, true> {
   }
   CRIA_FN void finish() { ptx::tma_store_wait_read<0>(); }
 
+  // What store_tile has handed to TMA may be under way when these tell others that it is there.
+  template <class Never = K>
+  CRIA_FN void signal(int32_t*) {
+    static_assert(!sizeof(Never), "signal: not in the Hopper lowering, whose stores are TMA's");
+  }
+  template <class Never = K>
+  CRIA_FN void grid_sync() {
+    static_assert(!sizeof(Never), "grid_sync: not in the Hopper lowering, whose stores are TMA's");
+  }
+
  private:
   // Buffers: how many panels of staging there are to take in turn; 0: the tile's own place.
   template <int R, int Buffers, class T, class X>
