@@ -106,6 +106,10 @@ struct Mma {
   using Col = MmaCols<Cols, Warps>;
 };
 
+// A shared tile is panels of 128-byte rows, each of eight 16-byte chunks. Chunk k of row r lies at
+// place k ^ r % 8 of it, so that neither rows nor columns of chunks meet in a bank.
+constexpr int swizzled(int r, int k) { return r * 128 + (k ^ r % 8) * 16; }
+
 // Registers of a row from a column to the one N further on, in tiles whose columns c and c + N of
 // every 2 N lie in one thread.
 template <class L, int N>

@@ -318,9 +318,9 @@ class ConsumerProgram : public ProgramBase<K, true> {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int word = (s * L::groups + panel * 8 + i * 2) * 2;
-        ptx::stmatrix(base + row * 128 + (((i * 2 + lane / 16) ^ (row & 7)) << 4),
-                      packed_word<T>(tile, word), packed_word<T>(tile, word + 1),
-                      packed_word<T>(tile, word + 2), packed_word<T>(tile, word + 3));
+        ptx::stmatrix(base + swizzled(row, i * 2 + lane / 16), packed_word<T>(tile, word),
+                      packed_word<T>(tile, word + 1), packed_word<T>(tile, word + 2),
+                      packed_word<T>(tile, word + 3));
       }
     }
   }

@@ -25,7 +25,7 @@ struct View {
   }
   // Byte offset of 16-byte chunk `k` of row r.
   static constexpr int chunk_offset(int r, int k) {
-    return k / 8 * panel_bytes + r * 128 + ((k % 8) ^ (r % 8)) * 16;
+    return k / 8 * panel_bytes + swizzled(r, k % 8);
   }
   static constexpr int offset(int r, int c) {
     return chunk_offset(r, c / chunk) + c % chunk * int(sizeof(T));

@@ -347,7 +347,7 @@ class Recorder {
           for (int i = 0; i < 4; ++i)
             store(warp, 16, [&](int lane) -> int64_t {
               const int row = (s * L::warps + warp) * 16 + lane % 16;
-              return row * 128 + ((i * 2 + lane / 16) ^ (row % 8)) * 16;
+              return swizzled(row, i * 2 + lane / 16);
             });
   }
 

@@ -17,7 +17,7 @@ template <class T, int Rows>
 struct Swizzled {
   static constexpr int chunk = 16 / sizeof(T);
   static constexpr int64_t chunk_offset(int r, int k) {
-    return k / 8 * Rows * 128 + r * 128 + ((k % 8) ^ (r % 8)) * 16;
+    return k / 8 * Rows * 128 + swizzled(r, k % 8);
   }
   static constexpr int64_t offset(int r, int c) {
     return chunk_offset(r, c / chunk) + c % chunk * static_cast<int>(sizeof(T));
