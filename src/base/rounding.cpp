@@ -39,8 +39,12 @@ double tiny(DType type) {
 
 double Tolerance::bound(double want) const {
   const double scale = std::max(std::abs(want), norm);
-  const double sum = out == DType::i32 ? 0 : 4 * std::sqrt(double(length)) * roundoff(DType::f32);
-  return 2 * roundoff(out) * std::abs(want) + (2 * inner + sum) * scale + tiny(out);
+  const int64_t rounded = out == DType::i32 ? 0 : length;
+  return 2 * roundoff(out) * std::abs(want) + sum_error(rounded, scale, inner) + error + tiny(out);
+}
+
+double sum_error(int64_t length, double norm, double inner) {
+  return (2 * inner + 4 * std::sqrt(double(length)) * roundoff(DType::f32)) * norm;
 }
 
 double stages_bound(double roundoff, double stages) { return 4 * roundoff * std::sqrt(stages); }

@@ -1,8 +1,11 @@
 #include "kernels/attention_decode.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "kernels/harness.h"
+#include "kernels/products.h"
 
 namespace cria::test {
 namespace {
@@ -24,24 +27,35 @@ void check(Case& t, int batch, int heads, int kv_heads, int head_dim, int length
       for (int c = 0; c < width; ++c)
         k.set(int64_t{b} * room + r, c, NAN), v.set(int64_t{b} * room + r, c, NAN);
   const double scale = 1 / std::sqrt(double(head_dim));
-  double most = 1;
   for (int h = 0; h < batch * heads; ++h) {
     const int b = h / heads, first = h % heads / sharing * head_dim;
-    std::vector<double> score(length);
-    double top = -INFINITY, total = 0;
+    std::vector<double> weight(length);
+    double top = -INFINITY, total = 0, largest = 0;  // sum of magnitudes behind a score
     for (int j = 0; j < length; ++j) {
-      for (int c = 0; c < head_dim; ++c)
-        score[j] += scale * q(h / sharing, h % sharing, c) * k(b, j, first + c);
-      top = std::max(top, score[j]), most = std::max(most, std::abs(score[j]));
+      double size = 0;
+      for (int c = 0; c < head_dim; ++c) {
+        const double term = scale * q(h / sharing, h % sharing, c) * k(b, j, first + c);
+        weight[j] += term, size += std::abs(term);
+      }
+      top = std::max(top, weight[j]), largest = std::max(largest, size);
     }
-    for (double& s : score) total += s = std::exp(s - top);
-    for (int c = 0; c < head_dim; ++c)
-      for (int j = 0; j < length; ++j)
-        o.want(h / sharing, h % sharing, c) += score[j] / total * v(b, j, first + c);
+    for (double& w : weight) total += w = std::exp(w - top);
+    // A score's error e changes its weight by the factor exp(e), and their sum by no more. Weights
+    // are rounded to the operand type before the product.
+    const double of_scores = 2 * product_error<T>(head_dim, largest, DotPrecision::kFp32);
+    const double of_weights =
+        sizeof(T) == 2 ? roundoff(dtype_of<T>) : term_roundoff<T>(DotPrecision::kFp32);
+    for (int c = 0; c < head_dim; ++c) {
+      double sum = 0, size = 0;
+      for (int j = 0; j < length; ++j) {
+        const double term = weight[j] / total * v(b, j, first + c);
+        sum += term, size += std::abs(term);
+      }
+      o.want(h / sharing, h % sharing, c) = sum;
+      o.error(h / sharing, h % sharing, c) =
+          of_scores * size + sum_error(length + head_dim, size, of_weights);
+    }
   }
-  const double weights = sizeof(T) == 2 ? roundoff(dtype_of<T>) : 0;
-  // Weights are as uncertain as the largest score is, and rounded to the operand type.
-  o.tolerance = {.length = length + head_dim, .norm = 4 * most, .inner = weights};
   AttentionDecodeArgs<T> args{
       .q = q,
       .k = heads_of<const T>(k.data(), batch, room, kv_heads, head_dim, width),

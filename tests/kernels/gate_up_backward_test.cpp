@@ -1,9 +1,9 @@
 #include "kernels/gate_up_backward.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "kernels/harness.h"
+#include "kernels/products.h"
 
 namespace cria::test {
 namespace {
@@ -21,21 +21,18 @@ void check(auto& t, int m, int f, int d, Memory memory,
   auto &dy = t.input("dy", {m, d}), &down = t.input("down", {d, f}, 0.3);
   auto& by = in_place ? t.inout("by", {m, 2 * f}, 2) : t.input("by", {m, 2 * f}, 2);
   auto& gradients = in_place ? by : t.output("gradients", {m, 2 * f});
-  double largest = 0;
+  const Products product = products_of(
+      m, f, d, [&](int i, int k) { return dy(i, k); }, [&](int k, int j) { return down(k, j); });
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < f; ++j) {
-      double dact = 0, size = 0;
-      for (int k = 0; k < d; ++k)
-        dact += dy(i, k) * down(k, j), size += std::abs(dy(i, k) * down(k, j));
+      const double dact = product.sum(i, j);  // rounded before it is multiplied
+      const double error =
+          product_error<T>(d, product.size(i, j), precision) + rounding_error<T>(dact);
       for (const int column : {j, f + j}) {
         gradients.want(i, column) = dact * by(i, column);
-        largest = std::max(largest, size * std::abs(by(i, column)));
+        gradients.error(i, column) = error * std::abs(by(i, column));
       }
     }
-  gradients.tolerance = {
-      .length = d + 1,
-      .norm = largest,
-      .inner = roundoff(dtype_of<T>) + (precision == DotPrecision::kTf32 ? 2 * kRoundoffTf32 : 0)};
   const auto half = [&](auto& both, int column) {
     return matrix_of<T>(both.data() + column, m, f, 2 * f);
   };

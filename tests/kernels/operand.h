@@ -116,6 +116,12 @@ class Operand : public OperandBase {
   double& want(int64_t r, int64_t c) { return want(0, r, c); }
   double& want(int64_t b, int64_t r, int64_t c) { return want_[index(b, r, c)]; }
   Tolerance tolerance;
+  // The tolerance's, for an element: once one is asked for, all have one of their own.
+  double& error(int64_t r, int64_t c) { return error(0, r, c); }
+  double& error(int64_t b, int64_t r, int64_t c) {
+    errors_.resize(want_.size());
+    return errors_[index(b, r, c)];
+  }
 
   E* data() { return reinterpret_cast<E*>(home()); }
   operator Tensor<E>() {
@@ -131,12 +137,12 @@ class Operand : public OperandBase {
     const std::span got(reinterpret_cast<const E*>(elements.data()), want_.size());
     Tolerance typed = tolerance;
     typed.out = dtype_of<E>;
-    expect_close(got, want_, typed, name_, cols_);
+    expect_close(got, want_, typed, name_, cols_, errors_);
   }
 
  private:
   std::vector<E> values_;
-  std::vector<double> want_;
+  std::vector<double> want_, errors_;
 };
 
 // Floats in halves (base/dtype.h), read and then overwritten: two operands, the high halves first.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/harness.h"
+#include "kernels/products.h"
 
 namespace cria::test {
 namespace {
@@ -24,15 +25,13 @@ void check_qkv(auto& t, const Shape& s, DotPrecision precision = DotPrecision::k
   for (int p = 0; p < s.seq; ++p)
     for (int i = 0; i < half; ++i)
       cos.set(p, i, std::cos(0.7 * p / (i + 1))), sin.set(p, i, std::sin(0.7 * p / (i + 1)));
-  double largest = 0;
+  const Products product = products_of(
+      s.rows, n, s.dim, [&](int r, int k) { return x(r, k); },
+      [&](int k, int c) { return w(c, k); });
   for (int r = 0; r < s.rows; ++r)
     for (int c = 0; c < n; ++c) {
-      double size = 0;
-      for (int k = 0; k < s.dim; ++k) {
-        y.want(r, c) += x(r, k) * w(c, k);
-        size += std::abs(x(r, k) * w(c, k));
-      }
-      largest = std::max(largest, size);
+      y.want(r, c) = product.sum(r, c);
+      y.error(r, c) = product_error<T>(s.dim, product.size(r, c), precision);
     }
   for (int r = 0; r < s.rows; ++r)
     for (int c = 0; c < s.turned * s.head_dim; ++c)
@@ -41,12 +40,13 @@ void check_qkv(auto& t, const Shape& s, DotPrecision precision = DotPrecision::k
         const double a = low, b = high, cosine = cos(r % s.seq, c % s.head_dim),
                      sine = sin(r % s.seq, c % s.head_dim);
         low = a * cosine - b * sine, high = b * cosine + a * sine;
+        // An element comes from two that were rounded before.
+        double &low_error = y.error(r, c), &high_error = y.error(r, c + half);
+        const double a_error = low_error + rounding_error<T>(a) + sum_error(2, std::abs(a));
+        const double b_error = high_error + rounding_error<T>(b) + sum_error(2, std::abs(b));
+        low_error = a_error * std::abs(cosine) + b_error * std::abs(sine);
+        high_error = b_error * std::abs(cosine) + a_error * std::abs(sine);
       }
-  // An element comes from two that were rounded before.
-  y.tolerance = {
-      .length = s.dim + 2,
-      .norm = 2 * largest,
-      .inner = roundoff(dtype_of<T>) + (precision == DotPrecision::kTf32 ? 2 * kRoundoffTf32 : 0)};
   t.run(QkvArgs<T>{.x = x,
                    .w = w,
                    .y = y,

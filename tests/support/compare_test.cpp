@@ -26,6 +26,14 @@ TEST(Compare, NamesWhatIsOff) {
                           "worst [4] (row 2, column 0): got 6, want 5, tolerance");
 }
 
+TEST(Compare, AnElementHasTheErrorItIsAllowed) {
+  static const std::vector<float> got = {1, 2.5, 3.5};
+  static const std::vector<double> want = {1, 2, 3}, errors = {0, 0.6, 0.4};
+  EXPECT_NONFATAL_FAILURE(expect_close(got, want, Tolerance{}, "x", 0, errors), "1 of 3 off");
+  EXPECT_NONFATAL_FAILURE(expect_close(got, want, Tolerance{}, "x", 0, errors),
+                          "first [2]: got 3.5, want 3, tolerance 0.4");
+}
+
 TEST(Compare, NanNeverPasses) {
   static const std::vector<float> nan = {NAN}, one = {1};
   static const std::vector<double> nan_wanted = {NAN}, one_wanted = {1};
