@@ -52,7 +52,8 @@ const Sizes<3> kSizes = {.small = {{1, 1, 1},
                                    {65, 72, 40},
                                    {130, 136, 136},
                                    {40, 264, 8}},
-                         .large = {{300, 264, 200}, {257, 520, 72}}};
+                         .large = {{300, 264, 200}, {257, 520, 72}},
+                         .many_tiles = {{8136, 888, 72}}};
 
 const bool apart = kernel_test<3>(
     "GateUpBackward", kSizes,

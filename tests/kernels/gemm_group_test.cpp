@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/harness.h"
+#include "kernels/products.h"
 
 namespace cria::test {
 namespace {
@@ -21,14 +22,14 @@ void check_group(auto& t, int count, int m, int n, int k, DotPrecision precision
     auto& a = t.input("a" + name, {k, rows});
     auto& b = t.input("b" + name, {k, cols});
     auto& c = t.output("c" + name, {rows, cols});
+    const Products product = products_of(
+        rows, cols, k, [&](int i, int l) { return a(l, i); },
+        [&](int l, int j) { return b(l, j); });
     double largest = 0;
     for (int i = 0; i < rows; ++i)
       for (int j = 0; j < cols; ++j) {
-        double sum = 0, magnitude = 0;
-        for (int l = 0; l < k; ++l)
-          sum += a(l, i) * b(l, j), magnitude += std::abs(a(l, i) * b(l, j));
-        c.want(i, j) = sum;
-        largest = std::max(largest, magnitude);
+        c.want(i, j) = product.sum(i, j);
+        largest = std::max(largest, product.size(i, j));
       }
     c.tolerance = {.length = k,
                    .norm = largest,
@@ -41,7 +42,8 @@ void check_group(auto& t, int count, int m, int n, int k, DotPrecision precision
 const bool all = kernel_test<4>(
     "GemmGroup",
     {.small = {{1, 1, 1, 1}, {2, 0, 5, 4}, {3, 64, 72, 40}, {4, 65, 130, 33}, {2, 5, 24, 0}},
-     .large = {{4, 300, 392, 200}}},
+     .large = {{4, 300, 392, 200}},
+     .many_tiles = {{4, 3304, 1000, 72}}},
     [](auto& t, int count, int m, int n, int k) {
       check_group(t, count, m, n, k, DotPrecision::kFp32);
     },

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/harness.h"
+#include "kernels/products.h"
 
 namespace cria::test {
 namespace {
@@ -17,7 +18,8 @@ const Sizes<3> kSizes{.small = {{1, 1, 1},
                                 {65, 63, 70},
                                 {16, 200, 33},
                                 {128, 136, 72}},
-                      .large = {{300, 392, 200}}};
+                      .large = {{300, 392, 200}},
+                      .many_tiles = {{8136, 1784, 72}}};
 
 // c = op(a) op(b) [+ residual], where op transposes what is stored transposed.
 template <bool TransA, bool TransB>
@@ -27,16 +29,15 @@ void check_product(auto& t, int m, int n, int k, bool adds, DotPrecision precisi
   auto& b = TransB ? t.input("b", {n, k}) : t.input("b", {k, n});
   auto& residual = t.input("residual", {adds ? m : 0, n});
   auto& c = t.output("c", {m, n});
+  const Products product = products_of(
+      m, n, k, [&](int i, int l) { return TransA ? a(l, i) : a(i, l); },
+      [&](int l, int j) { return TransB ? b(j, l) : b(l, j); });
   double largest = 0;
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < n; ++j) {
-      double sum = adds ? residual(i, j) : 0, magnitude = std::abs(sum);
-      for (int l = 0; l < k; ++l) {
-        const double term = (TransA ? a(l, i) : a(i, l)) * (TransB ? b(j, l) : b(l, j));
-        sum += term, magnitude += std::abs(term);
-      }
-      c.want(i, j) = sum;
-      largest = std::max(largest, magnitude);
+      const double more = adds ? residual(i, j) : 0;
+      c.want(i, j) = product.sum(i, j) + more;
+      largest = std::max(largest, product.size(i, j) + std::abs(more));
     }
   c.tolerance = {.length = k + adds,
                  .norm = largest,
@@ -69,18 +70,18 @@ const bool tt = test_product<true, true>("GemmTT", "GemmTTResidual", "GemmTTTf32
 
 // c += a b: the residual is the output itself.
 const bool in_place = kernel_test<3>(
-    "GemmInPlace", {.small = {{65, 63, 70}, {128, 136, 72}}}, [](auto& t, int m, int n, int k) {
+    "GemmInPlace", {.small = {{65, 63, 70}, {128, 136, 72}}, .many_tiles = {{8136, 1784, 72}}},
+    [](auto& t, int m, int n, int k) {
       auto& a = t.input("a", {m, k});
       auto& b = t.input("b", {n, k});
       auto& c = t.inout("c", {m, n});
+      const Products product = products_of(
+          m, n, k, [&](int i, int l) { return a(i, l); }, [&](int l, int j) { return b(j, l); });
       double largest = 0;
       for (int i = 0; i < m; ++i)
         for (int j = 0; j < n; ++j) {
-          double sum = c(i, j), magnitude = std::abs(sum);
-          for (int l = 0; l < k; ++l)
-            sum += a(i, l) * b(j, l), magnitude += std::abs(a(i, l) * b(j, l));
-          c.want(i, j) = sum;
-          largest = std::max(largest, magnitude);
+          c.want(i, j) = product.sum(i, j) + c(i, j);
+          largest = std::max(largest, product.size(i, j) + std::abs(c(i, j)));
         }
       c.tolerance = {.length = k + 1, .norm = largest};
       t.run(GemmArgs<ElementOf<decltype(t)>, false, true>{.a = a, .b = b, .c = c, .residual = c});

@@ -16,13 +16,13 @@
 //       });
 //
 // This gives the tests ScaleForward.Cpu_f32, .Trace_f32, .GpuSmall_f32 (`small` sizes, for
-// sanitizers), .Gpu_f32 (`large` ones), and so on. Operands: input, output, inout (read, then
-// overwritten), each also with the prefix fp32_ for tensors that are float whatever the type under
-// test; split_inout for floats in halves; i32_input for integers, which the test sets. A shape is
-// {cols}, {rows, cols} or {batch, rows, cols}. An argument may be any view of an operand's memory:
-// a part of its columns, matrix_of(x.data() + f, m, f, 2 * f), or its heads, heads_of(x.data(),
-// ...); the harness moves such views along when it moves the operand. run(first, second) launches
-// several kernels in order.
+// sanitizers), .Gpu_f32 (`large` ones), .GpuLarge_bf16 (`many_tiles`), and so on. Operands: input,
+// output, inout (read, then overwritten), each also with the prefix fp32_ for tensors that are
+// float whatever the type under test; split_inout for floats in halves; i32_input for integers,
+// which the test sets. A shape is {cols}, {rows, cols} or {batch, rows, cols}. An argument may be
+// any view of an operand's memory: a part of its columns, matrix_of(x.data() + f, m, f, 2 * f), or
+// its heads, heads_of(x.data(), ...); the harness moves such views along when it moves the operand.
+// run(first, second) launches several kernels in order.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -159,6 +159,8 @@ template <int N>
 struct Sizes {
   std::vector<std::array<int, N>> small;       // for all targets, and for sanitizers
   std::vector<std::array<int, N>> large = {};  // not traced
+  // More than three tiles for each program of a GPU, of any configuration: in bf16, on GPUs only.
+  std::vector<std::array<int, N>> many_tiles = {};
 };
 
 // One size each; every combination of rows and columns.
@@ -209,6 +211,7 @@ bool kernel_test(const char* name, Sizes<N> sizes, Body body,
     add(dtype, Target::trace, "Trace", sizes.small);
     add(dtype, Target::cuda, "GpuSmall", sizes.small);
     add(dtype, Target::cuda, "Gpu", sizes.large);
+    if (dtype == DType::bf16) add(dtype, Target::cuda, "GpuLarge", sizes.many_tiles);
   }
   return true;
 }

@@ -70,7 +70,8 @@ const bool qkv = kernel_test<4>(
                {130, 72, 5, 64},
                {66, 72, 3, 128},
                {129, 136, 4, 128}},
-     .large = {{300, 200, 12, 64}, {257, 72, 8, 128}}},
+     .large = {{300, 200, 12, 64}, {257, 72, 8, 128}},
+     .many_tiles = {{8136, 72, 14, 64}}},
     [](auto& t, int rows, int dim, int heads, int head_dim) {
       check_qkv(t, {rows, dim, heads, heads - heads / 4 - 1, head_dim, std::max(1, rows / 3)});
     },
