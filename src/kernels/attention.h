@@ -45,7 +45,7 @@ struct AttentionForwardArgs {
   Tensor<T> o;             // [B * H, T, K]
   Tensor<float> lse = {};  // [B * H, T]; not written when data is null
   float scale = 1;
-  bool causal = true;                            // needs S >= T
+  bool causal = true;                            // needs S >= T; without, any S > 0 will do
   DotPrecision precision = DotPrecision::kFp32;  // of fp32 operands
 
   template <class V>
@@ -62,6 +62,7 @@ struct AttentionForwardArgs {
             {"causal", causal},
             {"tf32", precision == DotPrecision::kTf32}};
   }
+  constexpr int least_keys() const { return causal ? q.rows : min_of(q.rows, 1); }
   // Scores that count: all, or those on and below the diagonal.
   double scores() const {
     const double t = q.rows, s = k.rows;
@@ -87,9 +88,10 @@ struct AttentionForward {
   static constexpr Traits traits = C::traits;
   static constexpr float kMasked = -1e30f;  // finite, so that rows without any key stay NaN-free
 
+  // Every query must see a key: the pipeline's first step takes a block of them for granted.
   static bool fits(const Args& a) {
     constexpr int narrower = C::head_dim > 64 ? C::head_dim / 2 : 0;
-    return a.q.cols <= C::head_dim && a.q.cols > narrower &&
+    return a.q.cols <= C::head_dim && a.q.cols > narrower && a.k.rows >= a.least_keys() &&
            (sizeof(T) == 2 || C::head_dim > 128 || C::traits.dot == a.precision);
   }
   // Persistent programs touch the keys of all heads at a time, which a cache must hold, and need

@@ -78,8 +78,8 @@ struct AttentionBackwardQkv {
   }();
 
   static bool fits(const Args& a) {
-    return a.template fits<C>() && (a.q.rows > 0 || a.k.rows == 0) &&
-           (!a.causal || a.past() >= 0) && a.chunk() > 0 && a.so_far.rows >= a.seen_again();
+    return a.template fits<C>() && (a.q.rows > 0 || a.k.rows == 0) && a.chunk() > 0 &&
+           a.so_far.rows >= a.seen_again();
   }
   // On a GPU for short rows only, where most keys are seen by one chunk: a program needs all of a
   // multiprocessor's shared memory, and its warps wait more than those of several smaller programs,

@@ -34,7 +34,7 @@ struct AttentionDecodeArgs {
         {"heads", q.batch * q.rows}, {"kv_heads", k.batch}, {"keys", length}, {"head_dim", q.cols}};
   }
   Cost cost() const {
-    if (o.size() == 0) return {};
+    if (o.size() == 0 || length < 1) return {};
     const double rows = double(q.batch) * q.rows, kept = double(k.batch) * length * k.cols;
     const int n = part_count();
     return {.flops = rows * length * (4.0 * q.cols + 5),
@@ -75,7 +75,8 @@ struct AttentionDecodeBase {
   static constexpr Traits traits{.threads = C::threads};
   static constexpr float kMasked = -1e30f;  // finite: rows without any key stay NaN-free
   static bool fits(const Args& a) {
-    return a.q.cols <= C::head_dim && (a.q.cols > C::head_dim / 2 || C::head_dim == 64);
+    return a.q.cols <= C::head_dim && (a.q.cols > C::head_dim / 2 || C::head_dim == 64) &&
+           a.length >= 1 && a.length <= a.k.rows;
   }
   // Few heads are better off alone than padded to a tensor core's tile.
   static bool suits(const Args& a, int) { return (a.q.rows > 2) == (C::heads > 1); }

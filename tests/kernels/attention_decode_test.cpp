@@ -111,5 +111,18 @@ TEST(AttentionDecode, PartsCoverTheKeysAndNoneIsEmpty) {
     }
 }
 
+// At least one key must count, and no more than there are.
+TEST(AttentionDecode, LengthIsThatOfKeysThatAreThere) {
+  Stream stream(kCpu);
+  std::vector<float> some(4 * 64);
+  const auto matrix = batch_of(some.data(), 1, 4, 64);
+  const auto run = [&](int length) {
+    launch(stream, AttentionDecodeArgs<float>{
+                       .q = matrix, .k = matrix, .v = matrix, .o = matrix, .length = length});
+  };
+  for (const int length : {-1, 0, 5}) EXPECT_THROW(run(length), Error) << length;
+  run(4);
+}
+
 }  // namespace
 }  // namespace cria::test

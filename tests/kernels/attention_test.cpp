@@ -174,5 +174,30 @@ const bool packed = kernel_test<2>(
                                     .scale = 1 / std::sqrt(float(head_dim))});
     });
 
+// Without one its weights add up to nothing, and a GPU's pipeline waits for a block of keys.
+TEST(Attention, EveryQueryMustSeeAKey) {
+  const auto fits = [](int queries, int keys, bool causal, Target target) {
+    const AttentionForwardArgs<float> args{
+        .q = batch_of<const float>(nullptr, 2, queries, 64),
+        .k = batch_of<const float>(nullptr, 2, keys, 64),
+        .v = batch_of<const float>(nullptr, 2, keys, 64),
+        .o = batch_of<float>(nullptr, 2, queries, 64),
+        .causal = causal,
+    };
+    const Kernel* kernel = kernel_registry().find(args.kernel, DType::f32, target);
+    return !kernel || !kernel->fitting(&args, 90).empty();
+  };
+  for (const Target target : {Target::cpu, Target::trace, Target::cuda}) {
+    EXPECT_TRUE(fits(5, 1, false, target));
+    EXPECT_TRUE(fits(5, 5, true, target));
+    EXPECT_TRUE(fits(0, 0, false, target));
+    EXPECT_TRUE(fits(0, 0, true, target));
+    if (!kernel_registry().find("attention_forward", DType::f32, target)) continue;
+    EXPECT_FALSE(fits(5, 0, false, target));
+    EXPECT_FALSE(fits(5, 0, true, target));
+    EXPECT_FALSE(fits(5, 4, true, target));
+  }
+}
+
 }  // namespace
 }  // namespace cria::test

@@ -82,6 +82,21 @@ TEST(CpuLaunch, PipelineFetchesAheadInOrder) {
   });
 }
 
+// On a GPU whoever fetches would wait for who computes, or the other way round.
+TEST(CpuLaunch, EveryStepOfAPipelineIsTaken) {
+  test::with_program([](auto& p) {
+    const auto take = [&](int n, int taken) {
+      p.pipeline(
+          stages<2>, n, [](int, int) {},
+          [&](auto&, auto& steps) { steps(taken, [](int, int) {}); });
+    };
+    take(3, 3);
+    EXPECT_THROW(take(3, 2), Error);
+    EXPECT_THROW(take(3, 4), Error);
+    EXPECT_THROW(take(1, 2), Error);
+  });
+}
+
 struct Assisted : test::Bare<float, 256> {
   static constexpr Traits traits{.threads = 256, .lowering = Lowering::kHopper, .assisted = true};
 };

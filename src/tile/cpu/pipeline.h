@@ -47,6 +47,7 @@ CRIA_FN void run_pipeline(P& p, int n, Fetch fetch, Consume consume, int hand_ov
   for (int j = 0; j < S - 1 && j < n; ++j) fetch(j, j);
   Steps<S, P, Fetch, Assist> steps{p, fetch, assist, n};
   consume(p, steps);
+  require(steps.j == n, "a pipeline's steps were not all taken, or more than there are");
   require(steps.handed == hand_overs, "a pipeline did not hand over as often as it announced");
 }
 
