@@ -14,9 +14,12 @@
 
 #include "base/json.h"
 #include "runtime/device.h"
+#include "support/command.h"
 
 namespace cria {
 namespace {
+
+using test::quoted;
 
 namespace fs = std::filesystem;
 
@@ -38,8 +41,9 @@ class Cli : public testing::Test {
 
   // `arguments` are words for the shell.
   Output run(const std::string& arguments) const {
-    const std::string command = "CRIA_CACHE=" + file("tuned.json") + " " CRIA_BINARY " " +
-                                arguments + " > " + file("out") + " 2> " + file("err");
+    const std::string command = "CRIA_CACHE=" + quoted(file("tuned.json")) + " " +
+                                quoted(CRIA_BINARY) + " " + arguments + " > " +
+                                quoted(file("out")) + " 2> " + quoted(file("err"));
     const int status = std::system(command.c_str());
     return {WEXITSTATUS(status), read_text(file("out")), read_text(file("err"))};
   }

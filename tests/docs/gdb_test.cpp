@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/format.h"
-#include "docs/command.h"
 #include "docs/quotes.h"
+#include "support/command.h"
 
 namespace cria::test {
 namespace {
@@ -17,15 +17,15 @@ TEST(DocGdb, SessionGoesAsShown) {
   const CommandResult built = run_command(fmt::format(
       "{0} -std=c++20 -g -O0 -DCRIA_TARGET_CPU=1 -I{1}/src -I{1}/tests "
       "{1}/tests/docs/gdb_program.cpp {1}/src/base/error.cpp {1}/src/tile/cpu/print.cpp -o {2}",
-      CRIA_CXX, root, program));
+      quoted(CRIA_CXX), quoted(root), quoted(program)));
   ASSERT_TRUE(built.ok) << built.output;
 
   const std::string prompt = "(gdb) ", session = doc_output("docs/tile.md", "gdb");
   std::string command = "gdb -q -nx -batch";
   std::istringstream lines(session);
   for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(prompt)) command += " -ex '" + line.substr(prompt.size()) + "'";
-  const CommandResult said = run_command(command + " " + program);
+    if (line.starts_with(prompt)) command += " -ex " + quoted(line.substr(prompt.size()));
+  const CommandResult said = run_command(command + " " + quoted(program));
   std::remove(program.c_str());
   if (said.output.find("Operation not permitted") != std::string::npos)
     GTEST_SKIP() << "gdb may not trace programs here";

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/format.h"
-#include "docs/command.h"
 #include "docs/quotes.h"
+#include "support/command.h"
 
 namespace cria::test {
 namespace {
@@ -14,9 +14,9 @@ namespace {
 // One compilation of all mistakes; each has a sentence of its own.
 void expect_sentences(const std::string& compiler, const std::vector<std::string>& mistakes) {
   const std::string root = CRIA_SOURCE_DIR;
-  std::string command = compiler + " -I" + root + "/src -I" + root + "/tests";
+  std::string command = compiler + " -I" + quoted(root + "/src") + " -I" + quoted(root + "/tests");
   for (const std::string& mistake : mistakes)
-    command += " -include " + root + "/tests/docs/misuse/" + mistake + ".h";
+    command += " -include " + quoted(root + "/tests/docs/misuse/" + mistake + ".h");
   const CommandResult result = run_command(command);
   EXPECT_FALSE(result.ok) << command;
   for (const std::string& mistake : mistakes) {
@@ -31,10 +31,10 @@ void expect_sentences(const std::string& compiler, const std::vector<std::string
 }
 
 TEST(DocMisuse, HostCompilerSaysTheSentence) {
-  expect_sentences(
-      fmt::format("{} -std=c++20 -fsyntax-only -DCRIA_TARGET_CPU=1 -x c++ /dev/null", CRIA_CXX),
-      {"layouts_differ", "uneven_tile", "lazy_update", "const_store", "stride_compared",
-       "sum_of_rows", "dot_shapes", "narrow_panel"});
+  expect_sentences(fmt::format("{} -std=c++20 -fsyntax-only -DCRIA_TARGET_CPU=1 -x c++ /dev/null",
+                               quoted(CRIA_CXX)),
+                   {"layouts_differ", "uneven_tile", "lazy_update", "const_store",
+                    "stride_compared", "sum_of_rows", "dot_shapes", "narrow_panel"});
 }
 
 // A GPU computes tiles at once, so lazy_update is no mistake there.
@@ -42,7 +42,7 @@ TEST(DocMisuse, NvccSaysTheSentence) {
   if (std::string(CRIA_NVCC).empty()) GTEST_SKIP() << "this build has no CUDA compiler";
   expect_sentences(fmt::format("{} -std=c++20 --expt-relaxed-constexpr -arch=sm_80 -ptx "
                                "-o /dev/null -DCRIA_TARGET_CUDA=1 -x cu /dev/null",
-                               CRIA_NVCC),
+                               quoted(CRIA_NVCC)),
                    {"layouts_differ", "uneven_tile", "const_store", "stride_compared",
                     "sum_of_rows", "dot_shapes", "narrow_panel"});
 }

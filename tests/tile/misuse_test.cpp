@@ -1,14 +1,14 @@
 // Misuse does not compile, and the compiler's first words say what to do.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "base/format.h"
+#include "support/command.h"
 
+namespace cria::test {
 namespace {
 
 // What the compiler says about a kernel body; empty if it compiles.
@@ -39,16 +39,11 @@ struct Kernel {
 };
 template void Kernel::run<Program<Kernel>>(Program<Kernel>&, const Kernel::Args&, Kernel::Shared&);
 )";
-  const std::string command = fmt::format("{} -std=c++20 -fsyntax-only -I{}/src {} 2>&1",
-                                          CRIA_CXX_COMPILER, CRIA_SOURCE_DIR, file.string());
-  std::string text;
-  if (FILE* pipe = popen(command.c_str(), "r")) {
-    std::array<char, 4096> part;
-    while (fgets(part.data(), part.size(), pipe)) text += part.data();
-    if (pclose(pipe) == 0) text.clear();
-  }
+  const CommandResult result =
+      run_command(fmt::format("{} -std=c++20 -fsyntax-only -I{}/src {}", quoted(CRIA_CXX_COMPILER),
+                              quoted(CRIA_SOURCE_DIR), quoted(file.string())));
   std::filesystem::remove(file);
-  return text;
+  return result.ok ? "" : result.output;
 }
 
 void expect_sentence(const std::string& body, const std::string& sentence) {
@@ -104,3 +99,4 @@ TEST(Misuse, APipelineOfOneStage) {
 }
 
 }  // namespace
+}  // namespace cria::test

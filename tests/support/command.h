@@ -11,6 +11,13 @@ struct CommandResult {
   std::string output;  // standard output and error
 };
 
+// As one word of a command, whatever is in it.
+inline std::string quoted(const std::string& word) {
+  std::string out = "'";
+  for (char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
 inline CommandResult run_command(const std::string& command) {
   CommandResult result;
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
