@@ -27,8 +27,12 @@ cublasLtHandle_t handle_of(Device device) {
   static std::mutex mutex;
   static std::map<int, cublasLtHandle_t> handles;
   const std::lock_guard lock(mutex);
-  auto [place, added] = handles.try_emplace(device.index, nullptr);
-  if (added) check(cublasLtCreate(&place->second), "cublasLtCreate");
+  auto place = handles.find(device.index);
+  if (place == handles.end()) {  // one that cannot be made is tried again
+    cublasLtHandle_t made = nullptr;
+    check(cublasLtCreate(&made), "cublasLtCreate");
+    place = handles.emplace(device.index, made).first;
+  }
   return place->second;
 }
 
