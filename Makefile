@@ -2,12 +2,13 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 JOBS ?= $(shell nproc)
-export PATH := $(PATH):/usr/local/cuda/bin
+export PATH := $(if $(CUDA_HOME),$(CUDA_HOME)/bin:)$(PATH):/usr/local/cuda/bin
 
 # What is here: a GPU and nvcc give the CUDA build for that very GPU, anything else the CPU build.
+# NOTE: make before 4.4 does not pass an exported PATH on to $(shell).
 GPU_CC := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sed -n '1s/[^0-9]//gp')
 GPU_ARCH := $(patsubst 90-real,90a-real,$(GPU_CC:%=%-real))
-NVCC := $(shell command -v nvcc)
+NVCC := $(shell PATH="$(PATH)" command -v nvcc)
 PRESET ?= $(if $(and $(GPU_CC),$(NVCC)),gpu,cpu)
 
 # The preset `gpu` is the preset `cuda` narrowed to the GPU in this machine, in its own folder.
