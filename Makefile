@@ -9,7 +9,10 @@ export PATH := $(if $(CUDA_HOME),$(CUDA_HOME)/bin:)$(PATH):/usr/local/cuda/bin
 GPU_CC := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sed -n '1s/[^0-9]//gp')
 GPU_ARCH := $(patsubst 90-real,90a-real,$(GPU_CC:%=%-real))
 NVCC := $(shell PATH="$(PATH)" command -v nvcc)
-PRESET ?= $(if $(and $(GPU_CC),$(NVCC)),gpu,cpu)
+NVCC_VERSION := $(if $(NVCC),$(shell PATH="$(PATH)" nvcc --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'))
+LEAST_CUDA := $(shell sed -n 's/^set(CRIA_LEAST_CUDA \(.*\))/\1/p' cmake/cuda.cmake)
+NVCC_FITS := $(if $(NVCC_VERSION),$(shell printf '%s\n' $(LEAST_CUDA) $(NVCC_VERSION) | sort -VC && echo yes))
+PRESET ?= $(if $(and $(GPU_CC),$(NVCC_FITS)),gpu,cpu)
 
 # The preset `gpu` is the preset `cuda` narrowed to the GPU in this machine, in its own folder.
 CONFIGURE_gpu = --preset cuda -B build/gpu -DCMAKE_CUDA_ARCHITECTURES="$(GPU_ARCH)"
@@ -76,6 +79,7 @@ interop-test: build  ## Exchange checkpoints with transformers both ways (needs 
 gpu-check:
 	@test -n "$(GPU_CC)" || { echo "No NVIDIA GPU was found (nvidia-smi shows none): run this on a GPU machine, or 'make test' here." >&2; exit 2; }
 	@test -n "$(NVCC)" || { echo "nvcc was not found: install the CUDA toolkit or put its bin folder on PATH." >&2; exit 2; }
+	@test -n "$(NVCC_FITS)" || { echo "$(NVCC) is of CUDA $(NVCC_VERSION), and cria needs $(LEAST_CUDA) or newer: install it and set CUDA_HOME to its folder." >&2; exit 2; }
 
 gpu-build: gpu-check
 	@$(call configure,gpu)

@@ -1,6 +1,8 @@
-// What is built where: the Makefile's choice by the GPU and the CUDA compiler that are here.
+// What is built where: the choices of the Makefile and of CMake by the GPU and the CUDA compiler
+// that are here.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -51,6 +53,43 @@ TEST_F(BuildChoice, NvccIsFoundWhereCudaHomeSays) {
   EXPECT_EQ(make("--eval='show: ; @echo \"$(NVCC)\"' show"),
             (folder_ / "cuda 12/bin/nvcc").string() + "\n");
   EXPECT_EQ(preset(), "gpu\n");
+}
+
+TEST_F(BuildChoice, AnOldNvccMeansTheCpu) {
+  gpu("9.0");
+  for (const char* version : {"11.8", "12.4"}) {
+    nvcc(version);
+    EXPECT_EQ(preset(), "cpu\n") << version;
+    const std::string said = make("gpu-check");
+    EXPECT_NE(said.find(std::string("CUDA ") + version + ", and cria needs 12.5 or newer"),
+              std::string::npos)
+        << said;
+  }
+  for (const char* version : {"12.5", "12.10", "13.0"}) {
+    nvcc(version);
+    EXPECT_EQ(preset(), "gpu\n") << version;
+    EXPECT_EQ(make("gpu-check"), "") << version;
+  }
+}
+
+TEST_F(BuildChoice, CMakeRefusesAnOldNvccInOneSentence) {
+  nvcc("12.4");
+  const auto cmake = [&](const std::string& wanted) {
+    return run_command("cmake -DCRIA_CUDA=" + wanted +
+                       " -DCMAKE_CUDA_COMPILER=" + quoted((folder_ / "cuda 12/bin/nvcc").string()) +
+                       " -P " + quoted(std::string(CRIA_SOURCE_DIR) + "/cmake/cuda.cmake"));
+  };
+  const std::string why = "is of CUDA 12.4, and cria needs 12.5 or newer";
+  const CommandResult automatic = cmake("AUTO"), on = cmake("ON"), off = cmake("OFF");
+  EXPECT_TRUE(automatic.ok) << automatic.output;
+  EXPECT_NE(automatic.output.find(why), std::string::npos) << automatic.output;
+  EXPECT_EQ(std::count(automatic.output.begin(), automatic.output.end(), '\n'), 1)
+      << automatic.output;
+  EXPECT_FALSE(on.ok);
+  // CMake breaks lines where it likes.
+  EXPECT_NE(on.output.find("-DCRIA_CUDA=OFF"), std::string::npos) << on.output;
+  EXPECT_TRUE(off.ok);
+  EXPECT_EQ(off.output, "");
 }
 
 }  // namespace
