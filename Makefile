@@ -12,7 +12,8 @@ NVCC := $(shell PATH="$(PATH)" command -v nvcc)
 NVCC_VERSION := $(if $(NVCC),$(shell PATH="$(PATH)" nvcc --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'))
 LEAST_CUDA := $(shell sed -n 's/^set(CRIA_LEAST_CUDA \(.*\))/\1/p' cmake/cuda.cmake)
 NVCC_FITS := $(if $(NVCC_VERSION),$(shell printf '%s\n' $(LEAST_CUDA) $(NVCC_VERSION) | sort -VC && echo yes))
-PRESET ?= $(if $(and $(GPU_CC),$(NVCC_FITS)),gpu,cpu)
+GPU_FITS := $(shell test "$(GPU_CC)" -ge 80 2>/dev/null && echo yes)
+PRESET ?= $(if $(and $(GPU_FITS),$(NVCC_FITS)),gpu,cpu)
 
 # The preset `gpu` is the preset `cuda` narrowed to the GPU in this machine, in its own folder.
 CONFIGURE_gpu = --preset cuda -B build/gpu -DCMAKE_CUDA_ARCHITECTURES="$(GPU_ARCH)"
@@ -78,6 +79,7 @@ interop-test: build  ## Exchange checkpoints with transformers both ways (needs 
 # The GPU targets install nothing: a GPU machine is taken as it is.
 gpu-check:
 	@test -n "$(GPU_CC)" || { echo "No NVIDIA GPU was found (nvidia-smi shows none): run this on a GPU machine, or 'make test' here." >&2; exit 2; }
+	@test -n "$(GPU_FITS)" || { echo "This GPU's compute capability is below 8.0, which cria's kernels need: run this on a newer one, or 'make test' here." >&2; exit 2; }
 	@test -n "$(NVCC)" || { echo "nvcc was not found: install the CUDA toolkit or put its bin folder on PATH." >&2; exit 2; }
 	@test -n "$(NVCC_FITS)" || { echo "$(NVCC) is of CUDA $(NVCC_VERSION), and cria needs $(LEAST_CUDA) or newer: install it and set CUDA_HOME to its folder." >&2; exit 2; }
 

@@ -72,6 +72,19 @@ TEST_F(BuildChoice, AnOldNvccMeansTheCpu) {
   }
 }
 
+TEST_F(BuildChoice, AnOldGpuMeansTheCpu) {
+  nvcc("12.6");
+  EXPECT_EQ(preset(), "cpu\n");  // no GPU at all
+  gpu("7.5");
+  EXPECT_EQ(preset(), "cpu\n");
+  const std::string said = make("gpu-check");
+  EXPECT_NE(said.find("below 8.0"), std::string::npos) << said;
+  for (const char* newer : {"8.0", "8.9", "10.0", "12.0"}) {
+    gpu(newer);
+    EXPECT_EQ(preset(), "gpu\n") << newer;
+  }
+}
+
 TEST_F(BuildChoice, CMakeRefusesAnOldNvccInOneSentence) {
   nvcc("12.4");
   const auto cmake = [&](const std::string& wanted) {

@@ -44,7 +44,22 @@ Device cuda_device(int index) {
     fail_f("there is no device cuda:{}: this machine has {} CUDA device{}, cuda:0 to cuda:{}",
            index, count, count == 1 ? "" : "s", count - 1);
   }
+  if (const std::string why = cuda_driver().why_unusable(index); !why.empty()) {
+    fail_f("cuda:{} cannot be used: {}; or use --device cpu", index, why);
+  }
   return {Backend::cuda, index};
+}
+
+// Says once which CUDA devices `auto` passed over.
+void say_passed_over(Device chosen) {
+  [[maybe_unused]] static const bool said = [&] {
+    const Driver& cuda = cuda_driver();
+    const int passed = chosen.backend == Backend::cuda ? chosen.index : cuda.device_count();
+    for (int i = 0; i < passed; ++i) {
+      fmt::print(stderr, "cria: warning: cuda:{} is left out: {}\n", i, cuda.why_unusable(i));
+    }
+    return true;
+  }();
 }
 
 }  // namespace
@@ -52,8 +67,12 @@ Device cuda_device(int index) {
 Device parse_device(std::string_view text) {
   constexpr std::string_view kCudaPrefix = "cuda:";
   if (text == "cpu") return kCpu;
-  if (text == "cuda") return cuda_device(0);
-  if (text == "auto") return devices().size() > 1 ? cuda_device(0) : kCpu;
+  if (text == "cuda") return devices().size() > 1 ? devices()[1] : cuda_device(0);
+  if (text == "auto") {
+    const Device chosen = devices().size() > 1 ? devices()[1] : kCpu;
+    say_passed_over(chosen);
+    return chosen;
+  }
   if (text.starts_with(kCudaPrefix)) {
     return cuda_device(parse_index(text, text.substr(kCudaPrefix.size())));
   }
@@ -66,7 +85,9 @@ std::string name_of(Device device) {
 
 std::vector<Device> devices() {
   std::vector<Device> found = {kCpu};
-  for (int i = 0; i < cuda_driver().device_count(); ++i) found.push_back({Backend::cuda, i});
+  for (int i = 0; i < cuda_driver().device_count(); ++i) {
+    if (cuda_driver().why_unusable(i).empty()) found.push_back({Backend::cuda, i});
+  }
   return found;
 }
 

@@ -34,13 +34,14 @@ struct DeviceInfo {
   std::string runtime_version;
 };
 
-// "cpu", "cuda" (the first one), "cuda:1", or "auto": the first CUDA device, else the CPU.
+// "cpu", "cuda" (the first one), "cuda:1", or "auto": the first CUDA device, else the CPU. Of CUDA
+// devices only those count that this binary has code for; `auto` says on stderr which it left out.
 Device parse_device(std::string_view text);
 
 // "cpu" or "cuda:0"; parse_device() reads it back.
 std::string name_of(Device device);
 
-// Every device present, the CPU first.
+// Every device that can be used, the CPU first.
 std::vector<Device> devices();
 
 DeviceInfo describe(Device device);

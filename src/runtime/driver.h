@@ -17,6 +17,8 @@ class Driver {
   virtual int device_count() const = 0;
   // Why device_count() is 0 and what to do about it, as the end of a sentence.
   virtual std::string absent_reason() const = 0;
+  // Why a device that is there cannot run this binary's kernels, likewise; empty if it can.
+  virtual std::string why_unusable(int index) const = 0;
   virtual DeviceInfo describe(int index) const = 0;
   virtual void make_current(int index) const = 0;
 

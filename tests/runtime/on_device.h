@@ -17,7 +17,7 @@ class OnDevice : public ::testing::TestWithParam<Backend> {
   void SetUp() override {
     if (GetParam() == Backend::cuda && !has_cuda()) GTEST_SKIP() << "no CUDA device";
   }
-  Device device() const { return {GetParam(), 0}; }
+  Device device() const { return on_cuda() ? devices().at(1) : kCpu; }
   bool on_cuda() const { return GetParam() == Backend::cuda; }
 };
 

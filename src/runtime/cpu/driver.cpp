@@ -40,6 +40,7 @@ class CpuDriver final : public Driver {
  public:
   int device_count() const override { return 1; }
   std::string absent_reason() const override { return ""; }
+  std::string why_unusable(int) const override { return ""; }
   void make_current(int) const override {}
 
   DeviceInfo describe(int) const override {

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/describe.h"
+#include "runtime/gpu_code.h"
 
 namespace cria {
 namespace {
@@ -57,6 +58,9 @@ class CudaDriver final : public Driver {
  public:
   int device_count() const override { return presence().count; }
   std::string absent_reason() const override { return presence().reason; }
+  std::string why_unusable(int index) const override {
+    return cria::why_unusable(CRIA_CUDA_ARCHITECTURES, compute_capability({Backend::cuda, index}));
+  }
   DeviceInfo describe(int index) const override { return cuda::describe(index); }
   void make_current(int index) const override { use(index); }
 

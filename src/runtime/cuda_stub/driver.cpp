@@ -14,6 +14,7 @@ class AbsentDriver final : public Driver {
  public:
   int device_count() const override { return 0; }
   std::string absent_reason() const override { return kReason; }
+  std::string why_unusable(int) const override { return kReason; }
 
   DeviceInfo describe(int) const override { absent(); }
   void make_current(int) const override { absent(); }
