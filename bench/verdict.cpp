@@ -10,8 +10,13 @@ namespace {
 
 using Kind = BenchRow::Kind;
 
+FinalRace final_race_of(const Claim& claim) {
+  return claim.against == Against::rival ? FinalRace::rival : FinalRace::ceiling;
+}
+
 std::string key_of(const Claim& claim) {
   std::string key = claim.problem + " " + name_of(claim.dtype);
+  if (final_race_of(claim) == FinalRace::rival) key += " against rivals";
   for (const auto& [name, value] : claim.sizes) key += fmt::format(" {}={}", name, value);
   return key;
 }
@@ -22,26 +27,16 @@ BenchResult measure_problem(const Claim& claim, const JudgeOptions& options) {
       .device = options.device, .dtype = claim.dtype, .sizes = claim.sizes};
   BenchOptions how{.config = "all"};
   how.measure.budget_s = options.seconds;
-  how.final_race = claim.against == Against::rival;
+  how.final_race = final_race_of(claim);
   how.measure.stop = options.stop;
   if (claim.ceiling)
     how.ceiling = claim.ceiling(options.device, make_problem(spec, request)->cost().bytes());
   return cria::bench(spec, request, how);
 }
 
-// The fastest right configuration of a kernel.
-const BenchRow* fastest(const BenchResult& result, const std::string& variant) {
-  const BenchRow* best = nullptr;
-  for (const BenchRow& row : result.rows)
-    if (row.kind == Kind::kernel && row.accuracy.ok && (variant.empty() || row.name == variant) &&
-        (!best || row.timing.median_us() < best->timing.median_us()))
-      best = &row;
-  return best;
-}
-
 Verdict judge_one(const Claim& claim, const BenchResult& measured) {
   Verdict verdict{.claim = claim, .measured = measured};
-  const BenchRow* ours = fastest(measured, claim.variant);
+  const BenchRow* ours = measured.best(Kind::kernel, claim.variant);
   if (!ours) {
     verdict.config = "no right result";
     return verdict;
@@ -51,7 +46,7 @@ Verdict judge_one(const Claim& claim, const BenchResult& measured) {
   switch (claim.against) {
     case Against::ceiling:
       verdict.against = measured.rows.back().name;
-      verdict.ratio = ours->of_ceiling;
+      verdict.ratio = ours->final_of_ceiling;
       verdict.met = verdict.ratio.median >= claim.target;
       break;
     case Against::rival:
@@ -62,9 +57,9 @@ Verdict judge_one(const Claim& claim, const BenchResult& measured) {
       }
       break;
     case Against::variant:
-      if (const BenchRow* other = fastest(measured, claim.other)) {
+      if (const BenchRow* other = measured.best(Kind::kernel, claim.other)) {
         verdict.against = claim.other;
-        verdict.ratio = speed_ratio(ours->timing, other->timing);
+        verdict.ratio = speed_ratio(ours->final_timing, other->final_timing);
         verdict.met = verdict.ratio.median <= claim.target;
       }
       break;

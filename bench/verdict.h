@@ -16,7 +16,7 @@ struct Verdict {
   std::string config = {};   // the fastest one, which was judged; or why there is none
   std::string against = {};  // what it was compared with
   double rate = 0;
-  Ratio ratio = {};
+  Ratio ratio = {};  // of the final race
   bool met = false;
 };
 

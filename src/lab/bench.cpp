@@ -71,20 +71,45 @@ void relate(BenchResult& result, const Ceiling& ceiling) {
       if (row.kind == Kind::kernel) row.over_rival = speed_ratio(row.timing, rival->timing);
 }
 
-// The fastest kernel against the fastest rival. Alone, because what power-hungry contenders leave
-// of the clock differs from sample to sample, and two that follow each other directly see the same.
-Ratio race_finalists(Problem& problem, const BenchResult& result,
-                     const std::vector<Contender>& contenders, MeasureOptions options) {
-  const BenchRow *kernel = result.best(Kind::kernel), *rival = result.best(Kind::rival);
-  if (!kernel || !rival) return {};
+// Who is in the final race. Rivals race alone, because what power-hungry contenders leave of the
+// clock differs from sample to sample, and two that follow each other directly see the same.
+std::vector<const BenchRow*> finalists_of(const BenchResult& result, FinalRace race) {
+  std::vector<const BenchRow*> finalists;
+  if (race == FinalRace::rival) {
+    const BenchRow *kernel = result.best(Kind::kernel), *rival = result.best(Kind::rival);
+    if (kernel && rival) finalists = {kernel, rival};
+  } else if (race == FinalRace::ceiling) {
+    for (const BenchRow& row : result.rows)
+      if (row.kind == Kind::ceiling || &row == result.best(Kind::kernel, row.name))
+        finalists.push_back(&row);
+  }
+  return finalists;
+}
+
+void race_finalists(Problem& problem, BenchResult& result, const Ceiling& ceiling,
+                    const std::vector<Contender>& contenders, FinalRace race,
+                    MeasureOptions options) {
+  std::vector<size_t> places;
+  std::vector<Contender> racing;
+  for (const BenchRow* row : finalists_of(result, race)) {
+    places.push_back(row - result.rows.data());
+    racing.push_back(contenders[places.back()]);
+  }
+  if (places.size() < 2) return;
   options.min_rounds = 21;
+  options.max_rounds = std::max(options.max_rounds, options.min_rounds);
   options.sample_us *= 2;
-  const auto contender_of = [&](const BenchRow* row) {
-    return contenders[row - result.rows.data()];
-  };
-  const std::vector<Timing> timings =
-      measure(problem.stream(), {contender_of(kernel), contender_of(rival)}, options);
-  return speed_ratio(timings[0], timings[1]);
+  std::vector<Timing> timings = measure(problem.stream(), racing, options);
+  const double own = ceiling.in_flops ? result.cost.flops : result.cost.bytes();
+  for (size_t i = 0; i < places.size(); ++i) {
+    BenchRow& row = result.rows[places[i]];
+    if (race == FinalRace::ceiling && row.kind == Kind::kernel)
+      row.final_of_ceiling = scaled(speed_ratio(timings[i], timings.back()), own / ceiling.amount);
+    if (race == FinalRace::rival && row.kind == Kind::kernel)
+      result.final_over_rival = speed_ratio(timings[i], timings.back());
+  }
+  for (size_t i = 0; i < places.size(); ++i)
+    result.rows[places[i]].final_timing = std::move(timings[i]);
 }
 
 Json to_json(const Ratio& ratio) {
@@ -106,6 +131,12 @@ Json to_json(const BenchRow& row) {
   json["of_ceiling"] = to_json(row.of_ceiling);
   if (row.kind == Kind::kernel && row.over_rival.median > 0)
     json["over_rival"] = to_json(row.over_rival);
+  if (!row.final_timing.samples_us.empty())
+    json["final"] = {{"time_us", row.final_timing.median_us()},
+                     {"p10_us", row.final_timing.quantile_us(0.1)},
+                     {"p90_us", row.final_timing.quantile_us(0.9)},
+                     {"rounds", row.final_timing.samples_us.size()}};
+  if (row.final_of_ceiling.median > 0) json["final_of_ceiling"] = to_json(row.final_of_ceiling);
   if (row.kind != Kind::ceiling) {
     json["max_error"] = row.accuracy.max_error;
     json["right"] = row.accuracy.ok;
@@ -137,10 +168,10 @@ bool BenchResult::all_right() const {
   return std::all_of(rows.begin(), rows.end(), [](const BenchRow& r) { return r.accuracy.ok; });
 }
 
-const BenchRow* BenchResult::best(Kind kind) const {
+const BenchRow* BenchResult::best(Kind kind, std::string_view name) const {
   const BenchRow* best = nullptr;
   for (const BenchRow& row : rows)
-    if (row.kind == kind && row.accuracy.ok &&
+    if (row.kind == kind && row.accuracy.ok && (name.empty() || row.name == name) &&
         (!best || row.timing.median_us() < best->timing.median_us()))
       best = &row;
   return best;
@@ -173,8 +204,7 @@ BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request,
   std::vector<Timing> timings = measure(problem->stream(), contenders, how);
   for (size_t i = 0; i < timings.size(); ++i) result.rows[i].timing = std::move(timings[i]);
   relate(result, ceiling);
-  if (options.final_race)
-    result.final_over_rival = race_finalists(*problem, result, contenders, how);
+  race_finalists(*problem, result, ceiling, contenders, options.final_race, how);
   return result;
 }
 

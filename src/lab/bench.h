@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json_fwd.h"
@@ -12,11 +13,19 @@
 
 namespace cria {
 
+// The fastest of a race were chosen by its samples, which flatter them: a final race judges them by
+// new ones, of 21 rounds at least.
+enum class FinalRace {
+  none,
+  rival,    // the fastest kernel and the fastest rival, alone
+  ceiling,  // the fastest configuration of each kernel, and the ceiling
+};
+
 struct BenchOptions {
   std::string config = {};  // empty: the one a launch would choose; "all"; or a name
   MeasureOptions measure = {};
   std::optional<Ceiling> ceiling = {};  // instead of the problem's own
-  bool final_race = false;              // let the fastest kernel and rival race once more, alone
+  FinalRace final_race = FinalRace::none;
 };
 
 struct BenchRow {
@@ -25,10 +34,12 @@ struct BenchRow {
   std::string name = {};
   std::string config = {};  // of a kernel
   Timing timing = {};
-  double rate = 0;         // in BenchResult::unit, from the median
-  Ratio of_ceiling = {};   // rate over the ceiling's
-  Ratio over_rival = {};   // of a kernel: speed over the best rival's; zeros without rivals
-  Accuracy accuracy = {};  // of kernels and rivals
+  double rate = 0;              // in BenchResult::unit, from the median
+  Ratio of_ceiling = {};        // rate over the ceiling's
+  Ratio over_rival = {};        // of a kernel: speed over the best rival's; zeros without rivals
+  Accuracy accuracy = {};       // of kernels and rivals
+  Timing final_timing = {};     // of the final race; no samples where it took no part
+  Ratio final_of_ceiling = {};  // likewise; zeros without the ceiling
 };
 
 struct BenchResult {
@@ -43,8 +54,9 @@ struct BenchResult {
   Ratio final_over_rival = {};  // of the final race; zeros without one
 
   bool all_right() const;
-  // The fastest row of a kind that is right; null when there is none.
-  const BenchRow* best(BenchRow::Kind kind) const;
+  // The fastest row of a kind, and of this name unless it is empty, that is right; null when there
+  // is none.
+  const BenchRow* best(BenchRow::Kind kind, std::string_view name = {}) const;
 };
 
 BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request,

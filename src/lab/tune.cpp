@@ -8,11 +8,7 @@ namespace cria {
 namespace {
 
 const BenchRow* fastest_of(const BenchResult& result, const std::string& variant) {
-  const BenchRow* best = nullptr;
-  for (const BenchRow& row : result.rows)
-    if (row.kind == BenchRow::Kind::kernel && row.name == variant && row.accuracy.ok &&
-        (!best || row.timing.median_us() < best->timing.median_us()))
-      best = &row;
+  const BenchRow* best = result.best(BenchRow::Kind::kernel, variant);
   if (!best)
     fail_f("no configuration of {} gives a right result here; please report this", variant);
   return best;

@@ -164,7 +164,7 @@ TEST(Problem, SizesThat32BitsCannotCountAreRefused) {
 TEST(Bench, RowsAreRelatedToCeilingAndRival) {
   BenchOptions options{.config = "all"};
   options.measure = {.budget_s = 0, .min_rounds = 2, .max_rounds = 2, .sample_us = 0};
-  options.final_race = true;
+  options.final_race = FinalRace::rival;
   const ProblemSpec& spec = find_problem("gemm");
   const BenchResult result = bench(spec, small_request(spec), options);
   ASSERT_TRUE(result.all_right());
@@ -179,6 +179,28 @@ TEST(Bench, RowsAreRelatedToCeilingAndRival) {
   const std::string text = to_json(result).dump();
   EXPECT_EQ(text.find("null"), std::string::npos) << text;
   EXPECT_NE(to_table(result).find("(ceiling)"), std::string::npos);
+}
+
+TEST(Bench, TheFastestOfEachKernelRacesTheCeilingOnceMore) {
+  BenchOptions options{.config = "all"};
+  options.measure = {.budget_s = 0, .min_rounds = 2, .max_rounds = 2, .sample_us = 0};
+  options.final_race = FinalRace::ceiling;
+  const ProblemSpec& spec = find_problem("transpose");
+  const BenchResult result = bench(spec, small_request(spec), options);
+  std::map<std::string, int> finalists;
+  for (const BenchRow& row : result.rows) {
+    EXPECT_EQ(row.timing.samples_us.size(), 2u);
+    if (row.final_timing.samples_us.empty()) continue;
+    ++finalists[row.name];
+    EXPECT_GE(row.final_timing.samples_us.size(), 21u) << row.name;
+    if (row.kind == BenchRow::Kind::kernel) {
+      EXPECT_EQ(&row, result.best(BenchRow::Kind::kernel, row.name));
+      EXPECT_GT(row.final_of_ceiling.median, 0) << row.name;
+    }
+  }
+  EXPECT_EQ(finalists.size(), spec.kernels.size() + 1);  // and the ceiling
+  for (const auto& [name, count] : finalists) EXPECT_EQ(count, 1) << name;
+  EXPECT_NE(to_json(result).dump().find("final_of_ceiling"), std::string::npos);
 }
 
 TEST(Tune, WinnerIsOneOfTheConfigurations) {
