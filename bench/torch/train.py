@@ -61,7 +61,7 @@ class Trainer:
 
 
 def choose_attention(name, dtype):
-    """Exactly one of PyTorch's kernels; fp32 knows only one."""
+    """Exactly one of PyTorch's kernels, so that none is replaced in silence; fp32 knows only one."""
     chosen = name if dtype == torch.bfloat16 else "efficient"
     torch.backends.cuda.enable_cudnn_sdp(chosen == "cudnn")
     torch.backends.cuda.enable_flash_sdp(chosen == "flash")
@@ -105,7 +105,8 @@ def measure(config_name, mode, attention, clips):
 
 
 def measured(config, mode, attention, clips):
-    """Whether it could be: what PyTorch cannot run leaves the rest, and cuDNN's attention a second try with flash."""
+    """Whether it could be: what PyTorch cannot run leaves the rest, and cuDNN's attention a second try with flash; the
+    figures name the kernel that ran."""
     for kernel in dict.fromkeys([attention, "flash"]):
         try:
             measure(config, mode, kernel, clips)
