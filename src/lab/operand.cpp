@@ -119,4 +119,11 @@ std::vector<double> Operand::fetched(int64_t begin, int64_t count) const {
   return out;
 }
 
+std::vector<uint16_t> Operand::fetched_bits(int64_t begin, int64_t count) const {
+  require(size_of(dtype_) == sizeof(uint16_t), "the bits of a 16-bit operand were asked for");
+  std::vector<uint16_t> out(count);
+  buffer_.copy_to_host(out.data(), count * sizeof(uint16_t), begin * sizeof(uint16_t));
+  return out;
+}
+
 }  // namespace cria

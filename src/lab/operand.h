@@ -59,6 +59,8 @@ class Operand {
   Exact sum_squares() const;
   // What is in memory now.
   std::vector<double> fetched(int64_t begin, int64_t count) const;
+  // Its bits, of a 16-bit type.
+  std::vector<uint16_t> fetched_bits(int64_t begin, int64_t count) const;
 
  private:
   template <class F>

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/json.h"
+#include "kernels/adamw.h"
 #include "lab/bench.h"
 #include "lab/tune.h"
 #include "runtime/on_device.h"
@@ -159,6 +160,22 @@ TEST(Problem, SizesThat32BitsCannotCountAreRefused) {
     test::expect_error(
         [&] { make_problem(find_problem(c.problem), {.device = kCpu, .sizes = c.sizes}); },
         c.words);
+}
+
+// The sixteen bits that bf16 weights lack are checked: without them the step is far too coarse.
+TEST(Problem, AdamWChecksBothHalvesOfItsWeights) {
+  const ProblemSpec& spec = find_problem("adamw");
+  const std::unique_ptr<Problem> problem =
+      make_problem(spec, {.device = kCpu, .dtype = DType::bf16, .sizes = {{"n", 1000}}, .sets = 1});
+  const Variant& variant = problem->variants().at(0);
+  const auto args = static_cast<const kernels::AdamWArgs<bf16>*>(variant.calls.at(0).args);
+  const auto step = [&](Stream& s, int turn) { variant.run(s, turn); };
+  EXPECT_TRUE(problem->check(step).ok);
+  const auto without_rest = [&](Stream& s, int turn) {
+    step(s, turn);
+    s.fill(args->rest.data, 0, args->rest.bytes());
+  };
+  EXPECT_FALSE(problem->check(without_rest).ok);
 }
 
 TEST(Bench, RowsAreRelatedToCeilingAndRival) {

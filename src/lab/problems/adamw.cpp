@@ -1,6 +1,7 @@
 // The optimizer's step and the accumulation of gradients: bound by memory.
 #include "kernels/adamw.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "lab/problems/problems.h"
@@ -73,6 +74,25 @@ class AdamW final : public Problem {
       return w - kRate * step;
     };
     all.include(check(*s.weights, weight));
+    if (size_of(dtype()) == 2) all.include(check_joined(s, weight));
+    return all;
+  }
+  // 16-bit weights and the rest of their bits are as exact as f32: at both ends, and where decay
+  // ends.
+  template <class F>
+  static Accuracy check_joined(const Set& s, F exact) {
+    const int64_t n = s.weights->size(), most = std::min<int64_t>(n, 1 << 14);
+    Accuracy all;
+    for (int64_t begin : {int64_t{0}, (n - most) / 2, n - most}) {
+      const auto high = s.weights->fetched_bits(begin, most);
+      const auto low = s.rest->fetched_bits(begin, most);
+      for (int64_t i = 0; i < most; ++i) {
+        const float got = join_halves(to_float(bf16{high[i]}), static_cast<int16_t>(low[i]));
+        const Exact want{exact(begin + i), 0.01};
+        const double error = std::abs(got - want.value);
+        all.include({error, error <= ErrorBound{.length = 16}.of(DType::f32, want)});
+      }
+    }
     return all;
   }
   template <class F>
