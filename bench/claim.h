@@ -36,6 +36,8 @@ std::vector<Claim> reduction_claims();
 std::vector<Claim> transpose_claims();
 std::vector<Claim> gemm_claims();
 std::vector<Claim> gate_up_claims();
+std::vector<Claim> cross_entropy_claims();
+std::vector<Claim> adamw_claims();
 std::vector<Claim> cpu_attention_claims();
 
 }  // namespace cria::claims

@@ -1,4 +1,5 @@
-// cria_bench: measures the claims of this folder; see also tools.h.
+// cria_bench: measures the claims of this folder; see also tools.h. The exit status is 1 when a
+// claim is not met, cannot be measured, or some result is wrong.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,9 +19,11 @@ namespace {
 // By file, in the order they are shown.
 using ClaimFile = std::pair<const char*, std::vector<Claim> (*)()>;
 const std::vector<ClaimFile> kGpuClaims = {
-    {"rmsnorm", rmsnorm_claims},     {"silu_up", silu_up_claims},     {"softmax", softmax_claims},
-    {"reduction", reduction_claims}, {"transpose", transpose_claims}, {"gemm", gemm_claims},
-    {"gate_up", gate_up_claims}};
+    {"rmsnorm", rmsnorm_claims},     {"silu_up", silu_up_claims},
+    {"softmax", softmax_claims},     {"reduction", reduction_claims},
+    {"transpose", transpose_claims}, {"gemm", gemm_claims},
+    {"gate_up", gate_up_claims},     {"cross_entropy", cross_entropy_claims},
+    {"adamw", adamw_claims}};
 const std::vector<ClaimFile> kCpuClaims = {{"attention", cpu_attention_claims}};
 
 struct ClaimsOptions {
@@ -44,18 +47,21 @@ std::vector<Claim> chosen_claims(const ClaimsOptions& options, Device device) {
   return chosen;
 }
 
-void run_claims(const ClaimsOptions& options) {
+// Whether all is as claimed.
+bool run_claims(const ClaimsOptions& options) {
   const Device device = parse_device(options.device);
   const std::vector<Verdict> verdicts =
       judge(chosen_claims(options, device), {device, options.seconds, &interrupted()});
-  fmt::print("{}", to_table(verdicts));
-  if (options.json.empty()) return;
-  Json json = describe_run(device, "cria_bench claims");
-  json["claims"] = to_json(verdicts);
-  write_json(options.json, json);
+  if (!options.json.empty()) {
+    Json json = describe_run(device, "cria_bench claims");
+    json["claims"] = to_json(verdicts);
+    write_json(options.json, json);
+  }
+  fmt::print("{}{}\n", to_table(verdicts), sum_up(verdicts));
+  return all_good(verdicts);
 }
 
-void add_claims_command(CLI::App& program) {
+void add_claims_command(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<ClaimsOptions>();
   CLI::App* command = program.add_subcommand("claims", "Measure every claim made for a device");
   add_device_option(*command, options->device);
@@ -64,19 +70,20 @@ void add_claims_command(CLI::App& program) {
   command->add_option("--seconds", options->seconds, "To spend on one problem")
       ->capture_default_str();
   command->add_option("--json", options->json, "Write all figures to this file");
-  command->callback([options] { run_claims(*options); });
+  command->callback([options, &exit_code] { exit_code = run_claims(*options) ? 0 : 1; });
 }
 
 int run(int argc, char** argv) {
   CLI::App program("cria_bench: the measured claims");
   program.require_subcommand(1);
-  add_claims_command(program);
+  int exit_code = 0;
+  add_claims_command(program, exit_code);
   add_launch_command(program);
   add_pace_command(program);
   add_decode_command(program);
   add_growth_command(program);
   CLI11_PARSE(program, argc, argv);
-  return 0;
+  return exit_code;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "bench/verdict.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/format.h"
@@ -95,6 +96,21 @@ std::vector<Verdict> judge(const std::vector<Claim>& claims, const JudgeOptions&
   return verdicts;
 }
 
+std::string sum_up(const std::vector<Verdict>& verdicts) {
+  const auto count = [&](auto of) { return std::count_if(verdicts.begin(), verdicts.end(), of); };
+  const auto met = count([](const Verdict& v) { return v.met; });
+  const auto unknown = count([](const Verdict& v) { return !v.judged(); });
+  const auto wrong = count([](const Verdict& v) { return !v.measured.all_right(); });
+  std::string out = fmt::format("{} of {} claims met", met, verdicts.size());
+  if (unknown > 0) out += fmt::format(", {} not measured", unknown);
+  if (wrong > 0) out += fmt::format(", wrong results in {}", wrong);
+  return out;
+}
+
+bool all_good(const std::vector<Verdict>& verdicts) {
+  return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.good(); });
+}
+
 std::string to_table(const std::vector<Verdict>& verdicts) {
   using enum Table::Align;
   Table table({{"claim", left},
@@ -115,7 +131,9 @@ std::string to_table(const std::vector<Verdict>& verdicts) {
                    fmt::format("{:.3f}", v.ratio.median),
                    fmt::format("{:.3f}-{:.3f}", v.ratio.p10, v.ratio.p90),
                    fmt::format("{} {:.2f}", at_most ? "<=" : ">=", v.claim.target),
-                   v.met ? "yes" : "NO"});
+                   v.good() ? "yes"
+                   : v.met  ? "WRONG"
+                            : "NO"});
   }
   return table.to_string();
 }
@@ -130,6 +148,7 @@ Json to_json(const std::vector<Verdict>& verdicts) {
          {"ratio", {{"median", v.ratio.median}, {"p10", v.ratio.p10}, {"p90", v.ratio.p90}}},
          {"target", v.claim.target},
          {"met", v.met},
+         {"right", v.measured.all_right()},
          {"measured", cria::to_json(v.measured)}});
   return json;
 }

@@ -2,12 +2,15 @@
 """Causal attention in bf16: cria against cuDNN and PyTorch's flash kernel, taking turns.
 
 usage: attention.py PATH_TO_CRIA_BENCH [--backward] [--rounds N] [--json FILE]
+
+The exit status is 1 when a result is wrong or a target is missed.
 """
 import argparse
 import json
 import math
 import statistics
 import subprocess
+import sys
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -146,7 +149,10 @@ def main():
         with open(options.json, "w") as file:
             json.dump({"torch": torch.__version__, "device_name": torch.cuda.get_device_name(),
                        "results": results}, file, indent=2)
+    met = sum(result["met"] for result in results)
+    print(f"{met} of {len(results)} claims met")
+    return 0 if met == len(results) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
