@@ -31,7 +31,7 @@ ModelConfig tiny_llama(int layers) {
           .tied = false};
 }
 
-void run(const DecodeOptions& options) {
+void run(const DecodeOptions& options, const std::string& command_line) {
   const Device device = parse_device(options.device);
   const DType dtype = options.dtype.empty()
                           ? (device.backend == Backend::cuda ? DType::bf16 : DType::f32)
@@ -67,16 +67,16 @@ void run(const DecodeOptions& options) {
       token_us * 1e-3, 1e6 / token_us, bytes / token_us * 1e-3, read.rate(timings[1].median_us()),
       100 * share.median, 100 * share.p10, 100 * share.p90);
   if (options.json.empty()) return;
-  Json json = describe_run(device, "cria_bench decode");
+  Json json = describe_run(device, command_line);
   json["token_ms"] = token_us * 1e-3;
   json["gb_per_s"] = bytes / token_us * 1e-3;
-  json["share_of_read"] = share.median;
+  json["share_of_read"] = {{"median", share.median}, {"p10", share.p10}, {"p90", share.p90}};
   write_json(options.json, json);
 }
 
 }  // namespace
 
-void add_decode_command(CLI::App& program) {
+void add_decode_command(CLI::App& program, Invocation& invocation) {
   auto options = std::make_shared<DecodeOptions>();
   CLI::App* command = program.add_subcommand(
       "decode", "Time the decoding of a single stream against reading memory");
@@ -87,7 +87,7 @@ void add_decode_command(CLI::App& program) {
   command->add_option("--seconds", options->seconds, "To spend on measuring")
       ->capture_default_str();
   command->add_option("--json", options->json, "Write all figures to this file");
-  command->callback([options] { run(*options); });
+  command->callback([options, &invocation] { run(*options, invocation.command_line); });
 }
 
 }  // namespace cria::claims

@@ -60,7 +60,7 @@ std::string ratio(double now, double before) {
   return before > 0 ? fmt::format("{:.2f}", now / before) : "";
 }
 
-void run(const GrowthOptions& options) {
+void run(const GrowthOptions& options, const std::string& command_line) {
   const Device device = parse_device(options.device);
   std::vector<Table::Column> columns = {{"size", Table::Align::left}};
   for (const std::string& plan : options.plans)
@@ -96,14 +96,14 @@ void run(const GrowthOptions& options) {
   fmt::print("a training step in {} on {}, {} wide; each row doubles what it names\n{}",
              name_of(first.dtype), name_of(device), first.model.dim, table.to_string());
   if (options.json.empty()) return;
-  Json json = describe_run(device, "cria_bench growth");
+  Json json = describe_run(device, command_line);
   json["rows"] = rows;
   write_json(options.json, json);
 }
 
 }  // namespace
 
-void add_growth_command(CLI::App& program) {
+void add_growth_command(CLI::App& program, Invocation& invocation) {
   auto options = std::make_shared<GrowthOptions>();
   CLI::App* command = program.add_subcommand(
       "growth", "Time a training step with batch, layers and sequence doubled again and again");
@@ -114,7 +114,7 @@ void add_growth_command(CLI::App& program) {
   command->add_option("--doublings", options->doublings, "Of each size")->capture_default_str();
   command->add_option("--steps", options->steps, "To time for each row")->capture_default_str();
   command->add_option("--json", options->json, "Write all figures to this file");
-  command->callback([options] { run(*options); });
+  command->callback([options, &invocation] { run(*options, invocation.command_line); });
 }
 
 }  // namespace cria::claims

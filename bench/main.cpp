@@ -48,12 +48,12 @@ std::vector<Claim> chosen_claims(const ClaimsOptions& options, Device device) {
 }
 
 // Whether all is as claimed.
-bool run_claims(const ClaimsOptions& options) {
+bool run_claims(const ClaimsOptions& options, const std::string& command_line) {
   const Device device = parse_device(options.device);
   const std::vector<Verdict> verdicts =
       judge(chosen_claims(options, device), {device, options.seconds, &interrupted()});
   if (!options.json.empty()) {
-    Json json = describe_run(device, "cria_bench claims");
+    Json json = describe_run(device, command_line);
     json["claims"] = to_json(verdicts);
     write_json(options.json, json);
   }
@@ -61,7 +61,7 @@ bool run_claims(const ClaimsOptions& options) {
   return all_good(verdicts);
 }
 
-void add_claims_command(CLI::App& program, int& exit_code) {
+void add_claims_command(CLI::App& program, Invocation& invocation) {
   auto options = std::make_shared<ClaimsOptions>();
   CLI::App* command = program.add_subcommand("claims", "Measure every claim made for a device");
   add_device_option(*command, options->device);
@@ -70,20 +70,23 @@ void add_claims_command(CLI::App& program, int& exit_code) {
   command->add_option("--seconds", options->seconds, "To spend on one problem")
       ->capture_default_str();
   command->add_option("--json", options->json, "Write all figures to this file");
-  command->callback([options, &exit_code] { exit_code = run_claims(*options) ? 0 : 1; });
+  command->callback([options, &invocation] {
+    invocation.exit_code = run_claims(*options, invocation.command_line) ? 0 : 1;
+  });
 }
 
 int run(int argc, char** argv) {
   CLI::App program("cria_bench: the measured claims");
   program.require_subcommand(1);
-  int exit_code = 0;
-  add_claims_command(program, exit_code);
+  Invocation invocation{.command_line =
+                            fmt::format("cria_bench {}", fmt::join(argv + 1, argv + argc, " "))};
+  add_claims_command(program, invocation);
   add_launch_command(program);
   add_pace_command(program);
-  add_decode_command(program);
-  add_growth_command(program);
+  add_decode_command(program, invocation);
+  add_growth_command(program, invocation);
   CLI11_PARSE(program, argc, argv);
-  return exit_code;
+  return invocation.exit_code;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/command.h"
+
 namespace cria::claims {
 
 // launch: runs one kernel once, for a profiler to look at.
@@ -12,9 +14,9 @@ void add_launch_command(CLI::App& program);
 void add_pace_command(CLI::App& program);
 
 // decode: tokens per second of a single stream, against reading memory.
-void add_decode_command(CLI::App& program);
+void add_decode_command(CLI::App& program, Invocation& invocation);
 
 // growth: a training step's time and memory as batch, layers and sequence double.
-void add_growth_command(CLI::App& program);
+void add_growth_command(CLI::App& program, Invocation& invocation);
 
 }  // namespace cria::claims

@@ -1,5 +1,5 @@
-# Writes the commit that a build is of to a header, when it changed: run at each build with
-#   cmake -D SOURCE=<folder> -D HEADER=<file> -P commit.cmake
+# Writes a source file that tells the commit a build is of, when that changed: run at each build with
+#   cmake -D SOURCE=<folder> -D OUTPUT=<file> -P commit.cmake
 # "unknown" where the folder is no checkout of its own; "+" behind a commit that files differ from.
 set(commit unknown)
 find_program(GIT git)
@@ -19,11 +19,16 @@ if(GIT)
   endif()
 endif()
 
-set(text "#define CRIA_COMMIT \"${commit}\"\n")
+set(text "#include \"lab/describe_run.h\"
+
+namespace cria {
+std::string build_commit() { return \"${commit}\"; }
+}  // namespace cria
+")
 set(before "")
-if(EXISTS ${HEADER})
-  file(READ ${HEADER} before)
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} before)
 endif()
 if(NOT text STREQUAL before)
-  file(WRITE ${HEADER} "${text}")
+  file(WRITE ${OUTPUT} "${text}")
 endif()

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "lab/describe_run.h"
 #include "lab/measure.h"
 
 namespace cria {
@@ -31,7 +32,7 @@ int run(int argc, char** argv) {
   Invocation invocation{.command_line = join(argc, argv)};
   CLI::App program("cria: LLaMA models trained and run, and every kernel measured on this machine");
   program.name("cria");
-  program.set_version_flag("--version", "cria " CRIA_VERSION);
+  program.set_version_flag("--version", "cria " CRIA_VERSION ", commit " + build_commit());
   program.require_subcommand(0, 1);
   program.get_formatter()->column_width(26);
   add_compare_command(program, invocation);

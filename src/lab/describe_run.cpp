@@ -12,6 +12,7 @@ Json describe_run(Device device, const std::string& command) {
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(
       std::chrono::system_clock::now().time_since_epoch());
   return {{"command", command},
+          {"commit", build_commit()},
           {"device", name_of(device)},
           {"device_name", info.name},
           {"cores", info.cores},

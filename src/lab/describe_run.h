@@ -8,7 +8,11 @@
 
 namespace cria {
 
-// Device, versions, command and time.
+// The commit this was built from, "+" behind it when files differ from it; or "unknown".
+// Written by the build (cmake/commit.cmake).
+std::string build_commit();
+
+// Device, versions, commit, command and time.
 Json describe_run(Device device, const std::string& command);
 
 }  // namespace cria

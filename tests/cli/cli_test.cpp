@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/json.h"
+#include "lab/describe_run.h"
 #include "runtime/device.h"
 #include "support/command.h"
 
@@ -115,13 +116,16 @@ TEST_F(Cli, VersionIsShown) {
   const Output output = run("--version");
   EXPECT_EQ(output.exit_code, 0);
   EXPECT_TRUE(output.out.starts_with("cria ")) << output.out;
+  EXPECT_NE(output.out.find(", commit " + build_commit()), std::string::npos) << output.out;
 }
 
 TEST_F(Cli, DevicesNamesTheCpu) {
   const Output output = run("devices --device cpu --quick --json " + file("devices.json"));
   EXPECT_EQ(output.exit_code, 0) << output.err;
   EXPECT_NE(output.out.find("cpu: "), std::string::npos);
-  EXPECT_EQ(read_json(file("devices.json")).at(0).at("device"), "cpu");
+  const Json json = read_json(file("devices.json"));
+  EXPECT_EQ(json.at(0).at("device"), "cpu");
+  EXPECT_EQ(json.at(0).at("commit"), build_commit());
 }
 
 TEST_F(Cli, BenchWritesTableAndJson) {
