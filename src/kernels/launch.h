@@ -66,5 +66,10 @@ void launch(tile::Trace& trace, const Args& args, const KernelRegistry& kernels 
             std::string_view config = {}) {
   launch(trace, call_of(args), config, kernels);
 }
+template <class Args>
+  requires requires { Args::kernel; }
+void launch(tile::Trace& trace, const Args& args, std::string_view config) {
+  launch(trace, call_of(args), config);
+}
 
 }  // namespace cria
