@@ -56,7 +56,8 @@ int run_compare(const CompareCommand& o, const std::string& command_line) {
   fmt::print("{}\n", to_table(figures));
   if (o.kernels)
     for (const PlanFigures& f : figures)
-      fmt::print("\n{}, launch by launch outside the graph:\n{}\n", f.plan, to_kernel_table(f));
+      fmt::print("\n{}, launch by launch{}:\n{}\n", f.plan, cuda ? " outside the graph" : "",
+                 to_kernel_table(f));
   json["config"] = o.model.config;
   json["batch"] = trainer.batch;
   json["seq"] = trainer.seq;
