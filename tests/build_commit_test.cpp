@@ -1,4 +1,5 @@
 // The commit that a build says it is of (cmake/commit.cmake).
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,10 +30,9 @@ class BuildCommit : public testing::Test {
   // What is written by another build of a folder.
   std::string written() const { return written_of(source_); }
   std::string written_of(const std::filesystem::path& source) const {
-    const CommandResult result =
-        run_command("cmake -D SOURCE=" + quoted(source.string()) +
-                    " -D OUTPUT=" + quoted(source_file_.string()) + " -P " +
-                    quoted(std::string(CRIA_SOURCE_DIR) + "/cmake/commit.cmake"));
+    const CommandResult result = run_command(
+        fmt::format("cmake -D SOURCE={} -D OUTPUT={} -P {}", quoted(source.string()),
+                    quoted(source_file_.string()), quoted(CRIA_SOURCE_DIR "/cmake/commit.cmake")));
     EXPECT_TRUE(result.ok) << result.output;
     std::ostringstream text;
     text << std::ifstream(source_file_).rdbuf();
