@@ -49,9 +49,8 @@ int run(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
-    const auto commands = program.get_subcommands([&](const CLI::App* command) {
-      return argc > 1 && command->get_name() == argv[1];
-    });
+    const auto commands = program.get_subcommands(
+        [&](const CLI::App* command) { return argc > 1 && command->get_name() == argv[1]; });
     fmt::print(stderr, "cria: {}; 'cria {}--help' shows what there is\n",
                what_is_wrong(program, error),
                commands.empty() ? "" : commands[0]->get_name() + " ");
