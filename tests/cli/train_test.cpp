@@ -1,0 +1,110 @@
+// The built program trains, resumes and generates.
+#include <map>
+#include <sstream>
+
+#include "cli/cli.h"
+
+namespace cria::test {
+namespace {
+
+TEST_F(Cli, TrainsResumesAndGenerates) {
+  CliOutput output =
+      run("train --config debug --device cpu --validate-every 5 --save-every 0 --out " +
+          file("run") + " --steps 5 --json " + file("log"));
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("validation loss"), std::string::npos) << output.out;
+  output =
+      run("train --resume --device cpu --steps 7 --out " + file("run") + " --json " + file("log"));
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("resumed at step 5"), std::string::npos) << output.out;
+  EXPECT_NE(read_text(file("log")).find("{\"step\":7,\"loss\":"), std::string::npos);
+
+  const std::string generate = "generate --device cpu --quiet --tokens 20 --model " +
+                               file("run/latest") + " --temperature 1 ";
+  const std::string first = run(generate + "--seed 1 Hello").out;
+  EXPECT_TRUE(first.starts_with("Hello")) << first;
+  EXPECT_EQ(first, run(generate + "--seed 1 Hello").out);
+  EXPECT_NE(first, run(generate + "--seed 2 Hello").out);
+  output =
+      run("generate --device cpu --tokens 20 --context 8 --model " + file("run/latest") + " Hello");
+  EXPECT_NE(output.err.find("the context of 8 tokens is full"), std::string::npos) << output.err;
+
+  output = run("logits --device cpu --tokens 1,2,3 --model " + file("run/latest") + " --json " +
+               file("logits"));
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_EQ(read_json(file("logits")).at("logits").size(), 3u);
+}
+
+// A resumed run needs no more than its folder: every option is that of its beginning, unless given.
+TEST_F(Cli, ResumesWithTheOptionsOfItsBeginning) {
+  const std::string begin =
+      "train --config debug --device cpu --plan fused --lr 0.01 --warmup 2 --batch 3 --seq 24 "
+      "--seed 7 --save-every 4 --keep 9 --recompute --json ";
+  ASSERT_EQ(run(begin + file("whole") + " --steps 8 --out " + file("a")).exit_code, 0);
+  fs::create_directories(file("b"));
+  fs::copy(file("a/step-000004"), file("b/step-000004"), fs::copy_options::recursive);
+  fs::create_symlink("step-000004", file("b/latest"));
+  const std::string resume = "train --resume --device cpu --out " + file("b");
+  const CliOutput output = run(resume + " --json " + file("rest"));
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("resumed at step 4"), std::string::npos) << output.out;
+  auto losses = [&](const std::string& log) {
+    std::map<int64_t, std::pair<double, double>> by_step;
+    std::istringstream lines(read_text(file(log)));
+    for (std::string line; std::getline(lines, line);)
+      if (const Json json = Json::parse(line); json.contains("loss"))
+        by_step[json["step"]] = {json["loss"], json["learning_rate"]};
+    return by_step;
+  };
+  auto whole = losses("whole");
+  ASSERT_EQ(whole.size(), 8u);
+  whole.erase(whole.begin(), whole.upper_bound(4));
+  EXPECT_EQ(whole, losses("rest"));
+
+  EXPECT_EQ(run(resume + " --steps 9").exit_code, 0);
+  expect_refused(resume + " --batch 4", "batch 3");
+  Json progress = read_json(file("b/latest/training.json"));
+  progress["options"]["--lr"] = Json::array({"fast"});
+  write_json(file("b/latest/training.json"), progress);
+  expect_refused(resume, "--lr");
+  EXPECT_EQ(run(resume + " --lr 0.01 --steps 10").exit_code, 0);
+}
+
+TEST_F(Cli, BadTrainingInputIsRefused) {
+  expect_refused("train --config nothing", "nothing");
+  expect_refused("train --config debug --device cpu --data " + file("missing"), "missing");
+  expect_refused("train --config debug --device cpu --plan fast --steps 1",
+                 "baseline, fused, flash");
+  expect_refused("train --config debug --device cpu --resume", "--out");
+  expect_refused("train --config debug --device cpu --dtype tf32", "tf32");
+  expect_refused("generate --model " + file("missing"), "missing");
+  expect_refused("compare --config debug --device cpu --plans none", "none");
+  for (const char* command : {"train", "compare", "diff"})
+    expect_refused(
+        command + std::string(" --config debug --device cpu --batch 1048576 --seq 1048576"),
+        "smaller");
+}
+
+TEST_F(Cli, ARunsFolderIsNoModel) {
+  const std::string train = "train --config debug --device cpu --steps 4 --out ";
+  CliOutput output = run(train + file("run") + " --report-every 1");
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_EQ(std::ranges::count(output.out, '['), 4) << output.out;  // every report asked for
+  expect_refused("generate --model " + file("run"), "run/latest");
+  expect_refused("train --steps 1 --model " + file("run"), "run/latest");
+  expect_refused("generate --device cpu --context 3 --model " + file("run/latest") + " longer",
+                 "the prompt has 6 tokens");
+  output = run("train --resume --device cpu --out " + file("run"));
+  EXPECT_NE(output.out.find("nothing was left to do"), std::string::npos) << output.out;
+  output = run(train + file("none") + " --resume");
+  EXPECT_NE(output.out.find("none holds no checkpoint"), std::string::npos) << output.out;
+}
+
+TEST_F(Cli, DecodersHaveTypesOfTheirOwn) {
+  for (const std::string command : {"generate", "logits --tokens 1"})
+    expect_refused(command + " --device cpu --dtype tf32 --model " + file("missing"),
+                   "neither f32 nor bf16");
+}
+
+}  // namespace
+}  // namespace cria::test
