@@ -1,5 +1,6 @@
 // What is built where: the choices of the Makefile and of CMake by the GPU and the CUDA compiler
 // that are here.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -88,9 +89,9 @@ TEST_F(BuildChoice, AnOldGpuMeansTheCpu) {
 TEST_F(BuildChoice, CMakeRefusesAnOldNvccInOneSentence) {
   nvcc("12.4");
   const auto cmake = [&](const std::string& wanted) {
-    return run_command("cmake -DCRIA_CUDA=" + wanted +
-                       " -DCMAKE_CUDA_COMPILER=" + quoted((folder_ / "cuda 12/bin/nvcc").string()) +
-                       " -P " + quoted(std::string(CRIA_SOURCE_DIR) + "/cmake/cuda.cmake"));
+    return run_command(fmt::format("cmake -DCRIA_CUDA={} -DCMAKE_CUDA_COMPILER={} -P {}", wanted,
+                                   quoted((folder_ / "cuda 12/bin/nvcc").string()),
+                                   quoted(CRIA_SOURCE_DIR "/cmake/cuda.cmake")));
   };
   const std::string why = "is of CUDA 12.4, and cria needs 12.5 or newer";
   const CommandResult automatic = cmake("AUTO"), on = cmake("ON"), off = cmake("OFF");

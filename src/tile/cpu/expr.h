@@ -75,11 +75,17 @@ CRIA_FN int valid_of(int n, int extent) {
   return extent == 1 && n > 0 ? INT32_MAX : clip(n, extent);
 }
 
+template <class T, int N>
+alignas(64) inline constexpr T kZeros[N] = {};
+
 template <class L, class T, class Off>
 CRIA_FN auto load_node(const T* base, Off off, Mask mask, Loaded<T> other) {
   static_assert(Off::rows == L::rows && Off::cols == L::cols,
                 "load: offsets and layout differ in shape");
   const int rows = valid_of(mask.rows, L::rows), cols = valid_of(mask.cols, L::cols);
+  // Zeros from no memory are a row of zeros, so that what they are added to stays a dense loop.
+  if ((rows == 0 || cols == 0) && other == 0)
+    return Load<T, L, Off::unit>{kZeros<T, L::cols>, 0, 0, INT32_MAX, INT32_MAX, other};
   const T* origin = rows > 0 && cols > 0 ? base + off(0, 0) : base;
   return Load<T, L, Off::unit>{origin, off(1, 0) - off(0, 0), off(0, 1) - off(0, 0), rows, cols,
                                other};
