@@ -18,7 +18,7 @@ Json given_options(const CLI::App& command, std::initializer_list<std::string_vi
 
 void give_options(CLI::App& command, const Json& options, const std::string& where) {
   auto refuse = [&](const std::string& name, const std::string& why) {
-    fail_f("{} remembers {}, {}: give the run's options on the command line", where, name, why);
+    fail_f("{} remembers {}, {}: correct \"options\" in its training.json", where, name, why);
   };
   if (!options.is_object()) refuse("options", "which are no JSON object");
   for (const auto& [name, values] : options.items()) {

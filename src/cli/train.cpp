@@ -295,6 +295,7 @@ void add_report_options(CLI::App& command, TrainCommand& o) {
   command
       .add_option("--validation-batches", o.validation_batches,
                   "Batches of a validation; 0: all there are (default: 8)")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->option_text("N");
   every("--sample-every", o.sample_every, "Steps between samples of text; 0: never (default: 0)");
   command.add_option("--sample-tokens", o.sample_tokens, "Length of a sample (default: 200)")

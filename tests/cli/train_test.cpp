@@ -76,6 +76,7 @@ TEST_F(Cli, BadTrainingInputIsRefused) {
   expect_refused("train --config debug --device cpu --plan fast --steps 1",
                  "baseline, fused, flash");
   expect_refused("train --config debug --device cpu --resume", "--out");
+  expect_refused("train --config debug --device cpu --validation-batches -1", "not in range");
   expect_refused("train --config debug --device cpu --dtype tf32", "tf32");
   expect_refused("generate --model " + file("missing"), "missing");
   expect_refused("compare --config debug --device cpu --plans none", "none");
