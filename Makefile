@@ -42,16 +42,18 @@ help:  ## Show this list
 deps:
 	@tools/install-deps
 
-build: deps  ## Build for this machine (with CUDA when it has a GPU and nvcc)
-	@$(call configure,$(PRESET))
+build: deps  ## Build everything for this machine (with CUDA when it has a GPU and nvcc)
+	@$(call configure,$(PRESET)) -DCRIA_KERNELS=all
 	@cmake --build $(BUILD) -j $(JOBS)
 
 build-cuda: deps  ## Compile everything for all GPUs; needs nvcc, no GPU
 	@$(call configure,cuda)
 	@cmake --build build/cuda -j $(JOBS)
 
-run: deps  ## Build and take a short tour of what cria shows
-	@$(call configure,$(PRESET))
+# A folder that holds all kernels keeps them.
+TOUR_KERNELS = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DCRIA_KERNELS=tour)
+run: deps  ## Build what a short tour needs, and take it
+	@$(call configure,$(PRESET)) $(TOUR_KERNELS)
 	@cmake --build $(BUILD) -j $(JOBS) --target cria_cli
 	@tools/tour $(BUILD)/cria
 

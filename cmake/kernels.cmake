@@ -1,11 +1,15 @@
-# One kernel list x target per translation unit, all types in it: reading the headers takes longer than
-# compiling most kernels. The calls of cria_kernels() are the only list of kernels there is: stubs, build
-# and registration all follow from them.
+# One kernel list x target per translation unit, or two: what the tour of `make run` launches, and the rest.
+# All types of a unit are in it together: reading the headers takes longer than compiling most kernels. The
+# calls of cria_kernels() are the only list of kernels there is: stubs, build and registration all follow
+# from them.
 #
-#   cria_kernels(<stem> <List> <dtype>... [INTO <target>] [HEADER <header>])
+#   cria_kernels(<stem> <List> <dtype>... [TOUR <target>:<dtype>...] [INTO <target>] [HEADER <header>])
 #
-# For each target (cpu, trace, cuda) a stub that instantiates <List><type> from <header> for each dtype
-# joins `cria`, or the library or executable after INTO. List is looked up in cria::kernels, then in
+# The tour launches every kernel in f32 on the CPU and in bf16 on a GPU, as far as these are among the
+# dtypes; TOUR adds what it launches besides, and traces.
+#
+# For each target (cpu, trace, cuda) stubs that instantiate <List><type> from <header> for each dtype
+# join `cria`, or the library or executable after INTO. List is looked up in cria::kernels, then in
 # cria: cria::mine::MyKernels is written mine::MyKernels. The header defaults to "kernels/<stem>.h", with
 # INTO to <stem>.h in the current folder.
 #
@@ -18,6 +22,11 @@
 # otherwise mix them: a tracer's function in a CPU kernel, or AVX-512 on a machine without it.
 
 set(CRIA_DTYPES "" CACHE STRING "Memory types to build kernels for; empty builds all")
+set(CRIA_KERNELS all CACHE STRING "Kernels to build: all, or only those that the tour of `make run` needs")
+set_property(CACHE CRIA_KERNELS PROPERTY STRINGS all tour)
+if(NOT CRIA_KERNELS MATCHES "^(all|tour)$")
+  message(FATAL_ERROR "CRIA_KERNELS is '${CRIA_KERNELS}': it is all or tour.")
+endif()
 
 set(CRIA_TYPE_f32 float)
 set(CRIA_TYPE_i32 int32_t)
@@ -39,7 +48,7 @@ if(CRIA_SANITIZE)
 endif()
 
 function(cria_kernels stem list)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "INTO;HEADER" "")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "INTO;HEADER" "TOUR")
   if(NOT arg_HEADER AND arg_INTO)
     set(arg_HEADER ${stem}.h)
   elseif(NOT arg_HEADER)
@@ -57,11 +66,30 @@ function(cria_kernels stem list)
   _cria_finish_later(${arg_INTO})
   foreach(variant IN LISTS CRIA_KERNEL_VARIANTS)
     _cria_kernel_objects(${arg_INTO} ${variant})
-    _cria_kernel_stub(${arg_INTO} ${variant} ${stem} ${list} "${arg_UNPARSED_ARGUMENTS}" ${arg_HEADER})
+    string(REGEX REPLACE "_v[0-9]$" "" target ${variant})
+    # The rest is a unit of its own, so that the tour's units are the same with and without it. Not for
+    # nvcc, which would read the headers twice, at a cost.
+    set(tour "")
+    set(rest "")
+    foreach(dtype IN LISTS arg_UNPARSED_ARGUMENTS)
+      if("${target}:${dtype}" IN_LIST arg_TOUR OR "${target}:${dtype}" MATCHES "^(cpu:f32|cuda:bf16)$")
+        list(APPEND tour ${dtype})
+      else()
+        list(APPEND rest ${dtype})
+      endif()
+    endforeach()
+    if(NOT arg_INTO STREQUAL cria OR (CRIA_KERNELS STREQUAL all AND target STREQUAL cuda))
+      _cria_kernel_stub(${arg_INTO} ${variant} ${stem} ${list} "${tour};${rest}" ${arg_HEADER})
+    else()
+      _cria_kernel_stub(${arg_INTO} ${variant} ${stem} ${list} "${tour}" ${arg_HEADER})
+      if(CRIA_KERNELS STREQUAL all)
+        _cria_kernel_stub(${arg_INTO} ${variant} ${stem}_more ${list} "${rest}" ${arg_HEADER})
+      endif()
+    endif()
   endforeach()
 endfunction()
 
-# Writes one stub and adds it to the objects of its variant.
+# Writes one stub, if it has any types, and adds it to the objects of its variant.
 function(_cria_kernel_stub library variant stem list dtypes header)
   string(REGEX REPLACE "_v[0-9]$" "" target ${variant})
   string(TOUPPER ${target} target_macro)
@@ -126,6 +154,14 @@ function(_cria_kernel_objects library variant)
   if(variant STREQUAL trace)
     target_compile_options(${objects} PRIVATE -O1)  # analysed, not timed: cheap to build
   endif()
+  if(library STREQUAL cria AND (variant MATCHES "^cpu" OR (variant STREQUAL trace AND CRIA_KERNELS STREQUAL all)))
+    # Where there are many stubs, they all read the same headers.
+    string(REGEX REPLACE "_v[0-9]$" "" target ${variant})
+    string(TOUPPER ${target} target_macro)
+    target_compile_definitions(${objects} PRIVATE CRIA_TARGET_${target_macro}=1)
+    target_precompile_headers(${objects} PRIVATE ${PROJECT_SOURCE_DIR}/src/kernels/bind/${target}.h
+                              ${PROJECT_SOURCE_DIR}/src/kernels/instantiate.h)
+  endif()
   # CPU and tracer run the same bodies: each leaves out a check that the other makes, for the time to build.
   if(CRIA_SANITIZE MATCHES address AND variant MATCHES "^cpu")
     target_compile_options(${objects} PRIVATE -fno-sanitize-address-use-after-scope)
@@ -134,11 +170,13 @@ function(_cria_kernel_objects library variant)
   endif()
 
   set(joined ${PROJECT_BINARY_DIR}/kernels/${library}/${variant}.o)
+  # NOTE: CMake counts a precompiled header among the objects of its library.
+  set(parts "$<FILTER:$<TARGET_OBJECTS:${objects}>,EXCLUDE,\\.gch$>")
   add_custom_command(
     OUTPUT ${joined}
-    COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${joined} $<TARGET_OBJECTS:${objects}>
+    COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${joined} "${parts}"
     COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=*cria*register_*_${variant}* ${joined}
-    DEPENDS ${objects} $<TARGET_OBJECTS:${objects}>
+    DEPENDS ${objects} "${parts}"
     COMMENT "Joining ${objects}"
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${objects}_joined DEPENDS ${joined})
@@ -216,6 +254,10 @@ static bool has_x86_64_v4() {
     set(cpu_calls "${calls_cpu}")
     set(cpu_checks "")
   endif()
+  set(partial_call "")
+  if(library STREQUAL cria AND CRIA_KERNELS STREQUAL tour)
+    set(partial_call "  registry.mark_partial();\n")
+  endif()
   set(list_file ${folder}/kernel_list.cpp)
   file(CONFIGURE OUTPUT ${list_file} @ONLY CONTENT [=[
 #include "base/error.h"
@@ -225,7 +267,7 @@ namespace cria {
 @declarations@@cpu_checks@
 void @name@(KernelRegistry& registry);
 void @name@([[maybe_unused]] KernelRegistry& registry) {
-@cpu_calls@@calls_trace@@calls_cuda@}
+@cpu_calls@@calls_trace@@calls_cuda@@partial_call@}
 @accessor@}  // namespace cria
 ]=])
   target_sources(${library} PRIVATE ${list_file})

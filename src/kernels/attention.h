@@ -7,6 +7,7 @@
 // softmax of step j runs under the latter. Step j of the pipeline therefore holds k[j] and v[j-1].
 #pragma once
 
+#include "kernels/config.h"
 #include "kernels/list.h"
 
 namespace cria::kernels {
@@ -92,7 +93,7 @@ struct AttentionForward {
   static bool fits(const Args& a) {
     constexpr int narrower = C::head_dim > 64 ? C::head_dim / 2 : 0;
     return a.q.cols <= C::head_dim && a.q.cols > narrower && a.k.rows >= a.least_keys() &&
-           (sizeof(T) == 2 || C::head_dim > 128 || C::traits.dot == a.precision);
+           (C::head_dim > 128 || multiplies_in<T, C>(a.precision));
   }
   // Persistent programs touch the keys of all heads at a time, which a cache must hold, and need
   // several blocks each to be worth it.

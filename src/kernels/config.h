@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "kernels/list.h"
+
 namespace cria::kernels {
 
 // Elements that a program holds at once, and the threads that share them on a GPU.
@@ -16,5 +18,19 @@ struct TileConfig {
 };
 template <int Block, int Threads>
 using BlockConfig = TileConfig<1, Block, Threads>;
+
+// A configuration that differs from one before it in nothing that a CPU knows of: in threads, or in
+// how many programs are resident.
+template <class C>
+struct GpuOnly : C {
+  static constexpr bool gpu_only = true;
+};
+
+// Whether a kernel for memory type T multiplies in the wanted precision in configuration C. Where
+// there is no tf32, fp32 is multiplied as fp32.
+template <class T, class C>
+constexpr bool multiplies_in(DotPrecision wanted) {
+  return sizeof(T) == 2 || !kHasTf32 || C::traits.dot == wanted;
+}
 
 }  // namespace cria::kernels

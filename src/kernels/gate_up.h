@@ -54,7 +54,7 @@ struct GateUp {
   };
   static constexpr Traits traits = C::traits;
   static bool fits(const Args& a) {
-    return (sizeof(T) == 2 || C::traits.dot == a.precision) && (!tall || !a.by_gate.data);
+    return multiplies_in<T, C>(a.precision) && (!tall || !a.by_gate.data);
   }
   static Grid grid(const Args& a) { return {tile_count<C>(a.y)}; }
 

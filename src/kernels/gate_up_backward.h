@@ -52,7 +52,7 @@ struct GateUpBackward {
   static constexpr int panels = C::n / C::k;
   static_assert(C::m <= C::n, "a panel of by_up takes the place of a stage of down");
   static constexpr Traits traits = C::traits;
-  static bool fits(const Args& a) { return sizeof(T) == 2 || C::traits.dot == a.precision; }
+  static bool fits(const Args& a) { return multiplies_in<T, C>(a.precision); }
   static bool suits(const Args& a, int cores) {
     return enough_tiles<C>(tile_count<C>(a.dgate), cores);
   }

@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "kernels/config.h"
 #include "kernels/list.h"
 
 namespace cria::kernels {
@@ -163,7 +164,7 @@ struct Gemm {
   using Args = GemmArgs<T, TransA, TransB>;
   using Shared = GemmShared<T, C, TransA, TransB>;
   static constexpr Traits traits = C::traits;
-  static bool fits(const Args& a) { return sizeof(T) == 2 || C::traits.dot == a.precision; }
+  static bool fits(const Args& a) { return multiplies_in<T, C>(a.precision); }
   static bool suits(const Args& a, int cores) { return enough_tiles<C>(tile_count<C>(a.c), cores); }
   static Grid grid(const Args& a) { return {tile_count<C>(a.c)}; }
 

@@ -49,7 +49,7 @@ struct GemmGroup {
   using Args = GemmGroupArgs<T>;
   using Shared = GemmShared<T, C, true, false>;
   static constexpr Traits traits = C::traits;
-  static bool fits(const Args& a) { return sizeof(T) == 2 || C::traits.dot == a.precision; }
+  static bool fits(const Args& a) { return multiplies_in<T, C>(a.precision); }
   static bool suits(const Args& a, int cores) { return enough_tiles<C>(grid(a).x, cores); }
   static Grid grid(const Args& a) {
     int64_t tiles = 0;

@@ -51,7 +51,7 @@ struct Qkv {
   static constexpr Traits traits = C::traits;
   static bool fits(const Args& a) {
     return can_fuse_rope(a.head_dim) && C::n % a.head_dim == 0 && a.turned % a.head_dim == 0 &&
-           (sizeof(T) == 2 || C::traits.dot == a.precision);
+           multiplies_in<T, C>(a.precision);
   }
   static bool suits(const Args& a, int cores) { return enough_tiles<C>(tile_count<C>(a.y), cores); }
   static Grid grid(const Args& a) { return {tile_count<C>(a.y)}; }

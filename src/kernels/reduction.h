@@ -135,7 +135,7 @@ struct ColumnSum {
 };
 
 template <template <class, class> class K, class T>
-using SumSpace = KernelSpace<K, T, SumConfig<256, 4>, SumConfig<512, 2>>;
+using SumSpace = KernelSpace<K, T, SumConfig<256, 4>, GpuOnly<SumConfig<512, 2>>>;
 
 template <class T>
 using ReductionKernels =

@@ -116,7 +116,7 @@ using TransposeKernels =
     KernelList<KernelSpace<TransposeRowWise, T, BlockConfig<1024, 256>>,
                KernelSpace<TransposeCoalescedLoads, T, TileConfig<64, 64, 256>>,
                KernelSpace<TransposeTiled, T, TileConfig<64, 64, 256>>,
-               KernelSpace<TransposePadded, T, TileConfig<64, 64, 512>, TileConfig<64, 64, 256>,
-                           TileConfig<32, 32, 128>>>;
+               KernelSpace<TransposePadded, T, TileConfig<64, 64, 512>,
+                           GpuOnly<TileConfig<64, 64, 256>>, TileConfig<32, 32, 128>>>;
 
 }  // namespace cria::kernels

@@ -49,16 +49,20 @@ const Kernel* KernelRegistry::find(std::string_view name, DType dtype, Target ta
 const Kernel& KernelRegistry::get(std::string_view name, DType dtype, Target target) const {
   if (const Kernel* kernel = find(name, dtype, target)) return *kernel;
   const bool known = std::ranges::any_of(kernels_, [&](const Kernel& k) { return k.name == name; });
+  const std::string build_all =
+      partial_ ? "; `make run` built only what the tour needs, and `make build` builds the rest"
+               : "";
   if (!known)
     fail("there is no kernel " + std::string(name) +
          " in this registry; a target with kernels of its own has one of its own, to be given to "
-         "launch()");
+         "launch()" +
+         build_all);
   std::string others;
   for (const Kernel& k : kernels_)
     if (k.name == name && k.target == target)
       others += (others.empty() ? "" : ", ") + std::string(cria::name_of(k.dtype));
   fail("kernel " + std::string(name) + " is not built for " + cria::name_of(dtype) + " on " +
-       name_of(target) + (others.empty() ? std::string() : "; it is for " + others));
+       name_of(target) + (others.empty() ? std::string() : "; it is for " + others) + build_all);
 }
 
 const KernelRegistry& kernel_registry() {

@@ -56,6 +56,7 @@ class KernelRegistry {
   explicit KernelRegistry(void (*fill)(KernelRegistry&)) { fill(*this); }
 
   void add(Kernel kernel);  // an Error when there is one of that name, type and target already
+  void mark_partial() { partial_ = true; }  // the build left out what the tour does not need
   const std::vector<Kernel>& all() const { return kernels_; }
   const Kernel* find(std::string_view name, DType dtype, Target target) const;
   // An Error that says what there is instead, when there is no such kernel.
@@ -63,6 +64,7 @@ class KernelRegistry {
 
  private:
   std::vector<Kernel> kernels_;
+  bool partial_ = false;
 };
 
 // Defined by the build from its list of kernels.

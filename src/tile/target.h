@@ -22,7 +22,7 @@
 #define CRIA_FN inline
 namespace cria::tile {
 inline namespace host {
-inline constexpr bool kOnGpu = false;
+inline constexpr bool kOnGpu = false, kHasTf32 = true;
 template <class T, int Rows, int Cols, int Count = 1>
 struct SharedTile;
 template <int Rows, int Cols, int Count>

@@ -36,6 +36,15 @@ TEST(KernelRegistry, SaysWhatThereIsInstead) {
                "scale has no configuration 'tall'; it has wide, narrow");
 }
 
+TEST(KernelRegistry, SaysHowToBuildWhatTheTourLeavesOut) {
+  KernelRegistry registry(fill);
+  registry.mark_partial();
+  expect_error([&] { registry.get("scale", DType::f16, Target::cpu); },
+               "`make build` builds the rest");
+  expect_error([&] { registry.get("nothing", DType::f32, Target::cpu); },
+               "`make build` builds the rest");
+}
+
 TEST(KernelRegistry, NamesAreUnique) {
   KernelRegistry registry(fill);
   expect_error(

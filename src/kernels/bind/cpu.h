@@ -12,8 +12,11 @@ inline constexpr Target kBoundTarget = Target::cpu;
 template <class K>
 struct Binding {
   using Args = typename K::Args;
-  // A CPU has no use for a second lowering of the same blocks.
-  static constexpr bool wanted = K::traits.lowering == tile::Lowering::kAmpere;
+  // A CPU has no use for a second way to do the same with a block.
+  static constexpr bool wanted = K::traits.lowering == tile::Lowering::kAmpere && !requires {
+    K::Config::gpu_only;
+  }
+  &&(sizeof(typename K::Element) == 2 || K::traits.dot == tile::DotPrecision::kFp32);
   static bool fits(const Args&, int) { return true; }
   static void run(void*, const Args& args) { tile::launch<K>(ThreadPool::shared(), args); }
   static KernelResources resources() { return {.threads = K::traits.threads}; }

@@ -12,6 +12,12 @@ namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
 inline constexpr bool kOnGpu = false;  // for what only suits a GPU, or only a CPU
+// Whether fp32 operands of dot can be multiplied as tf32: the tracer stands for a GPU.
+#if defined(CRIA_TARGET_TRACE)
+inline constexpr bool kHasTf32 = true;
+#else
+inline constexpr bool kHasTf32 = false;
+#endif
 
 // How an element lies to the loads of an expression: inside all their masks, outside all of them,
 // or perhaps inside some. Loops over the inside test nothing.

@@ -11,6 +11,7 @@ namespace cria::tile {
 inline namespace cuda {
 
 inline constexpr bool kOnGpu = true;  // for what only suits a GPU, or only a CPU
+inline constexpr bool kHasTf32 = true;
 
 template <class E, class L>
 struct Tile {
