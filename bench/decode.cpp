@@ -1,6 +1,7 @@
 // decode: tokens per second of a single stream, against reading memory.
 #include <fmt/format.h>
 
+#include "base/durable_file.h"
 #include "base/json.h"
 #include "bench/tools.h"
 #include "cli/interrupt.h"
@@ -11,6 +12,8 @@
 
 namespace cria::claims {
 namespace {
+
+constexpr int kCapacity = 2048;  // tokens that the cache holds
 
 struct DecodeOptions {
   std::string device = "auto", dtype, json;
@@ -27,19 +30,20 @@ ModelConfig tiny_llama(int layers) {
           .head_dim = 64,
           .ffn = 5632,
           .vocab = 32000,
-          .context = 2048,
+          .context = kCapacity,
           .tied = false};
 }
 
 void run(const DecodeOptions& options, const std::string& command_line) {
   const Device device = parse_device(options.device);
+  if (!options.json.empty()) check_writable(options.json);
   const DType dtype = options.dtype.empty()
                           ? (device.backend == Backend::cuda ? DType::bf16 : DType::f32)
                           : parse_dtype(options.dtype);
   const ModelConfig model = tiny_llama(options.layers);
   const WeightMap map(model);
   const std::unique_ptr<Decoder> decoder =
-      make_decoder({.model = model, .device = device, .dtype = dtype, .capacity = 2048}, map,
+      make_decoder({.model = model, .device = device, .dtype = dtype, .capacity = kCapacity}, map,
                    [&](std::span<float> flat) { init_weights(map, 1, flat); });
   const std::vector<int32_t> prompt(options.past, 1);
   decoder->feed(prompt);
@@ -82,9 +86,14 @@ void add_decode_command(CLI::App& program, Invocation& invocation) {
       "decode", "Time the decoding of a single stream against reading memory");
   add_device_option(*command, options->device);
   command->add_option("--dtype", options->dtype, "f32 or bf16");
-  command->add_option("--layers", options->layers, "Of TinyLlama's 22")->capture_default_str();
-  command->add_option("--past", options->past, "Tokens in the cache")->capture_default_str();
+  command->add_option("--layers", options->layers, "Of TinyLlama's 22")
+      ->check(CLI::Range(1, 1 << 10))
+      ->capture_default_str();
+  command->add_option("--past", options->past, "Tokens in the cache")
+      ->check(CLI::Range(1, kCapacity - 1))
+      ->capture_default_str();
   command->add_option("--seconds", options->seconds, "To spend on measuring")
+      ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   command->add_option("--json", options->json, "Write all figures to this file");
   command->callback([options, &invocation] { run(*options, invocation.command_line); });

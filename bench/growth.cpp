@@ -1,6 +1,7 @@
 // growth: how a training step's time and memory grow with batch, layers and sequence length.
 #include <fmt/format.h>
 
+#include "base/durable_file.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "bench/tools.h"
@@ -60,8 +61,10 @@ std::string ratio(double now, double before) {
   return before > 0 ? fmt::format("{:.2f}", now / before) : "";
 }
 
-void run(const GrowthOptions& options, const std::string& command_line) {
+void run(GrowthOptions options, const std::string& command_line) {
   const Device device = parse_device(options.device);
+  for (std::string& plan : options.plans) plan = find_plan(plan);
+  if (!options.json.empty()) check_writable(options.json);
   std::vector<Table::Column> columns = {{"size", Table::Align::left}};
   for (const std::string& plan : options.plans)
     columns.insert(columns.end(), {{plan + " [ms]"}, {"ratio"}, {"[MiB]"}, {"ratio"}});
@@ -111,8 +114,12 @@ void add_growth_command(CLI::App& program, Invocation& invocation) {
   command->add_option("--plans", options->plans, "Which plans")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--doublings", options->doublings, "Of each size")->capture_default_str();
-  command->add_option("--steps", options->steps, "To time for each row")->capture_default_str();
+  command->add_option("--doublings", options->doublings, "Of each size")
+      ->check(CLI::Range(0, 10))
+      ->capture_default_str();
+  command->add_option("--steps", options->steps, "To time for each row")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   command->add_option("--json", options->json, "Write all figures to this file");
   command->callback([options, &invocation] { run(*options, invocation.command_line); });
 }

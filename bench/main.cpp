@@ -1,16 +1,16 @@
 // cria_bench: measures the claims of this folder; see also tools.h. The exit status is 1 when a
 // claim is not met, cannot be measured, or some result is wrong.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
-#include <exception>
-#include <map>
+#include <algorithm>
 
-#include "base/error.h"
+#include "base/durable_file.h"
+#include "base/format.h"
+#include "base/nearest.h"
 #include "bench/tools.h"
 #include "bench/verdict.h"
 #include "cli/interrupt.h"
 #include "cli/problem_options.h"
+#include "cli/program.h"
 #include "lab/describe_run.h"
 
 namespace cria::claims {
@@ -34,24 +34,27 @@ struct ClaimsOptions {
 };
 
 std::vector<Claim> chosen_claims(const ClaimsOptions& options, Device device) {
+  const auto& files = device.backend == Backend::cuda ? kGpuClaims : kCpuClaims;
+  std::vector<std::string> names;
+  for (const auto& [name, claims] : files) names.push_back(name);
+  for (const std::string& name : options.only)
+    if (std::ranges::find(names, name) == names.end())
+      fail_f("there are no claims '{}' for {}{}", name, name_of(device), suggest(name, names));
   std::vector<Claim> chosen;
-  std::string names;
-  for (const auto& [name, claims] : device.backend == Backend::cuda ? kGpuClaims : kCpuClaims) {
-    names += (names.empty() ? "" : ", ") + std::string(name);
-    const bool wanted = options.only.empty() || std::find(options.only.begin(), options.only.end(),
-                                                          name) != options.only.end();
-    if (!wanted) continue;
+  for (const auto& [name, claims] : files) {
+    if (!options.only.empty() && std::ranges::find(options.only, name) == options.only.end())
+      continue;
     for (Claim& claim : claims()) chosen.push_back(std::move(claim));
   }
-  if (chosen.empty()) fail("there are no such claims for this device; choose from: " + names);
   return chosen;
 }
 
 // Whether all is as claimed.
 bool run_claims(const ClaimsOptions& options, const std::string& command_line) {
   const Device device = parse_device(options.device);
-  const std::vector<Verdict> verdicts =
-      judge(chosen_claims(options, device), {device, options.seconds, &interrupted()});
+  const std::vector<Claim> claims = chosen_claims(options, device);
+  if (!options.json.empty()) check_writable(options.json);
+  const std::vector<Verdict> verdicts = judge(claims, {device, options.seconds, &interrupted()});
   if (!options.json.empty()) {
     Json json = describe_run(device, command_line);
     json["claims"] = to_json(verdicts);
@@ -68,6 +71,7 @@ void add_claims_command(CLI::App& program, Invocation& invocation) {
   command->add_option("--only", options->only, "Only these files' claims, e.g. gemm,softmax")
       ->delimiter(',');
   command->add_option("--seconds", options->seconds, "To spend on one problem")
+      ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   command->add_option("--json", options->json, "Write all figures to this file");
   command->callback([options, &invocation] {
@@ -75,28 +79,18 @@ void add_claims_command(CLI::App& program, Invocation& invocation) {
   });
 }
 
-int run(int argc, char** argv) {
-  CLI::App program("cria_bench: the measured claims");
-  program.require_subcommand(1);
-  Invocation invocation{.command_line =
-                            fmt::format("cria_bench {}", fmt::join(argv + 1, argv + argc, " "))};
+void add_commands(CLI::App& program, Invocation& invocation) {
   add_claims_command(program, invocation);
   add_launch_command(program);
   add_pace_command(program);
   add_decode_command(program, invocation);
   add_growth_command(program, invocation);
-  CLI11_PARSE(program, argc, argv);
-  return invocation.exit_code;
 }
 
 }  // namespace
 }  // namespace cria::claims
 
 int main(int argc, char** argv) {
-  try {
-    return cria::claims::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "cria_bench: {}\n", error.what());
-    return 2;
-  }
+  return cria::run_program(
+      {"cria_bench", "cria_bench: the measured claims", cria::claims::add_commands}, argc, argv);
 }

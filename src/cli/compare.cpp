@@ -25,7 +25,6 @@ struct CompareCommand {
 };
 
 int run_compare(const CompareCommand& o, const std::string& command_line) {
-  for (const std::string& plan : o.plans) check_plan_name(plan);  // before hours of the others
   const TrainerOptions trainer = o.model.trainer();
   const bool cuda = trainer.device.backend == Backend::cuda;
   CompareOptions options{.trainer = trainer,
@@ -75,9 +74,10 @@ void add_compare_command(CLI::App& program, Invocation& invocation) {
   CLI::App* command = program.add_subcommand(
       "compare",
       "Train under every plan on the same batches: loss, time, memory, launches, traffic");
-  command->add_option("--plans", options->plans, "Which, the yardstick first (default: all)")
-      ->delimiter(',')
-      ->option_text("PLAN,...");
+  take_plan_names(
+      *command->add_option("--plans", options->plans, "Which, the yardstick first (default: all)")
+           ->delimiter(',')
+           ->option_text("PLAN,..."));
   add_model_options(*command, options->model);
   command->add_option("--accumulate", options->model.accumulate, "Batches per step (default: 1)")
       ->check(CLI::Range(1, 1 << 20))

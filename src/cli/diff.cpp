@@ -70,8 +70,10 @@ void add_diff_command(CLI::App& program, Invocation& invocation) {
   CLI::App* command = program.add_subcommand(
       "diff", "Run two plans on the same weights and batch and show where they first differ");
   add_plan_option(*command, options->plan);
-  command->add_option("--against", options->against, "The plan to compare with (default: baseline)")
-      ->option_text("PLAN");
+  take_plan_names(*command
+                       ->add_option("--against", options->against,
+                                    "The plan to compare with (default: baseline)")
+                       ->option_text("PLAN"));
   add_model_options(*command, options->model);
   command->add_flag("--all", options->all, "Show the gradient of every weight");
   command->add_option("--json", options->json, "Write all figures to this file")

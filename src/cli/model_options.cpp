@@ -72,8 +72,15 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
 }
 
 void add_plan_option(CLI::App& command, std::string& plan) {
-  command.add_option("--plan", plan, "How to run the model: " + list_plans() + " (default: flash)")
-      ->option_text("PLAN");
+  take_plan_names(
+      *command
+           .add_option("--plan", plan,
+                       "How to run the model: " + list_plans() + ", or v1, v2, v3 (default: flash)")
+           ->option_text("PLAN"));
+}
+
+void take_plan_names(CLI::Option& option) {
+  option.transform([](const std::string& name) { return find_plan(name); });
 }
 
 std::string list_plans() {

@@ -26,6 +26,8 @@ struct ModelOptions {
 void add_model_options(CLI::App& command, ModelOptions& options);
 // --plan; its default is the fastest.
 void add_plan_option(CLI::App& command, std::string& plan);
+// Has an option take the names of plans, or their versions v1, v2, v3.
+void take_plan_names(CLI::Option& option);
 
 struct ElementType {
   DType dtype;

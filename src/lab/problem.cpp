@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/nearest.h"
 #include "lab/problems/problems.h"
 
 namespace cria {
@@ -12,33 +13,10 @@ namespace {
 
 constexpr int kMaxSets = 24;
 
-// Levenshtein's distance: how many letters differ.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t corner = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, corner + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      corner = above;
-    }
-  }
-  return row.back();
-}
-
 [[noreturn]] void fail_unknown_problem(std::string_view name) {
-  std::string all, nearest;
-  size_t least = std::max<size_t>(2, name.size() / 3) + 1;
-  for (const ProblemSpec& spec : problem_specs()) {
-    all += (all.empty() ? "" : ", ") + spec.name;
-    const size_t d = distance(name, spec.name);
-    if (d < least || (d <= least && spec.name.starts_with(name))) least = d, nearest = spec.name;
-  }
-  if (!nearest.empty())
-    fail_f("there is no kernel '{}'; did you mean {}? There are: {}", name, nearest, all);
-  fail_f("there is no kernel '{}'; choose one of: {}", name, all);
+  std::vector<std::string> names;
+  for (const ProblemSpec& spec : problem_specs()) names.push_back(spec.name);
+  fail_f("there is no kernel '{}'{}", name, suggest(name, names));
 }
 
 void complete_sizes(const ProblemSpec& spec, ProblemRequest& request) {

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/json_fields.h"
+#include "base/nearest.h"
 
 namespace cria {
 namespace {
@@ -118,12 +119,12 @@ const std::vector<Preset>& presets() {
 }
 
 const Preset& find_preset(std::string_view name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const Preset& preset : presets()) {
     if (preset.name == name) return preset;
-    names.append(names.empty() ? "" : ", ").append(preset.name);
+    names.push_back(preset.name);
   }
-  fail_f("there is no config \"{}\"; choose one of {}, or give a config.json", name, names);
+  fail_f("there is no config \"{}\"{}, or give a config.json", name, suggest(name, names));
 }
 
 bool is_preset(std::string_view name) {

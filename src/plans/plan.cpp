@@ -5,6 +5,7 @@
 
 #include "base/dims.h"
 #include "base/format.h"
+#include "base/nearest.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
 #include "kernels/gemm.h"
@@ -217,11 +218,11 @@ const std::vector<std::string>& plan_names() {
   return names;
 }
 
-void check_plan_name(std::string_view name) {
-  if (std::ranges::find(plan_names(), name) != plan_names().end()) return;
-  std::string all;
-  for (const std::string& n : plan_names()) all += (all.empty() ? "" : ", ") + n;
-  fail("there is no plan called '" + std::string(name) + "'; the plans are " + all);
+const std::string& find_plan(std::string_view name) {
+  const std::vector<std::string>& names = plan_names();
+  for (size_t i = 0; i < names.size(); ++i)
+    if (name == names[i] || name == fmt::format("v{}", i + 1)) return names[i];
+  fail_f("there is no plan called '{}'{}", name, suggest(name, names));
 }
 
 void check_step_size(std::string_view plan, const ModelConfig& config, int batch, int seq) {
@@ -244,9 +245,9 @@ void check_step_size(std::string_view plan, const ModelConfig& config, int batch
 template <class T>
 std::unique_ptr<Plan<T>> make_plan(std::string_view name, Stream& stream,
                                    const PlanSetup<T>& setup) {
-  check_plan_name(name);
-  if (name == "baseline") return std::make_unique<BaselinePlan<T>>(stream, setup);
-  if (name == "fused") return std::make_unique<FusedPlan<T>>(stream, setup);
+  const std::string& plan = find_plan(name);
+  if (plan == "baseline") return std::make_unique<BaselinePlan<T>>(stream, setup);
+  if (plan == "fused") return std::make_unique<FusedPlan<T>>(stream, setup);
   return std::make_unique<FlashPlan<T>>(stream, setup);
 }
 

@@ -167,8 +167,9 @@ class Plan {
 // The names of the plans, slowest first.
 const std::vector<std::string>& plan_names();
 
-// An Error that lists the names when there is no plan of this one.
-void check_plan_name(std::string_view name);
+// The plan of this name, or of this version as the seeds of cria called them: v1 is baseline, v2
+// fused, v3 flash. An Error that lists the names when there is none.
+const std::string& find_plan(std::string_view name);
 
 // An Error with what to change when kernels cannot count in 32 bits what a step of this plan works
 // on: tokens, rows of attention, all weights.

@@ -40,8 +40,8 @@ class Cli : public testing::Test {
   // `arguments` are words for the shell.
   CliOutput run(const std::string& arguments) const {
     const std::string command = "CRIA_CACHE=" + quoted(file("tuned.json")) + " " +
-                                quoted(CRIA_BINARY) + " " + arguments + " > " +
-                                quoted(file("out")) + " 2> " + quoted(file("err"));
+                                quoted(program_) + " " + arguments + " > " + quoted(file("out")) +
+                                " 2> " + quoted(file("err"));
     const int status = std::system(command.c_str());
     return {WEXITSTATUS(status), read_text(file("out")), read_text(file("err"))};
   }
@@ -90,6 +90,7 @@ class Cli : public testing::Test {
   }
 
   fs::path folder_;
+  std::string program_ = CRIA_BINARY;
 };
 
 }  // namespace cria::test
