@@ -7,7 +7,7 @@ std::vector<Claim> cross_entropy_claims() {
   return {{"cross-entropy",
            "cross_entropy",
            DType::bf16,
-           {{"rows", 8192}, {"vocabulary", 32000}},
+           {{"rows", 8192}, {"vocab", 32000}},
            Against::ceiling,
            0.90}};
 }

@@ -47,10 +47,13 @@ void add_problem_options(CLI::App& command, ProblemOptions& options) {
   command.add_option("KERNEL", options.kernel, "Which kernel; see the list below")
       ->required()
       ->option_text(" ");
-  for (const Parameter& parameter : all_parameters())
-    command.add_option("--" + parameter.name, options.sizes[parameter.name], parameter.help)
+  for (const Parameter& parameter : all_parameters()) {
+    const std::string alias = parameter.alias.empty() ? "" : ",--" + parameter.alias;
+    command
+        .add_option("--" + parameter.name + alias, options.sizes[parameter.name], parameter.help)
         ->delimiter(',')
         ->option_text("N,...");
+  }
   command
       .add_option("--dtype", options.dtype,
                   "Element type: f32, bf16 or f16 (default: bf16 on CUDA, f32 on the CPU)")

@@ -26,7 +26,8 @@ struct EmbeddingForwardArgs {
     visit("tokens", tokens, element_wise), visit("table", table), visit("y", y);
   }
   Dims dims() const { return {{"rows", y.rows}, {"cols", y.cols}}; }
-  // For tokens that all differ.
+  // For tokens that all differ: a row of the table that several want is read once.
+  static constexpr bool costs_at_most = true;
   Cost cost() const {
     if (y.size() == 0) return {};
     return {.bytes_read = double(tokens.bytes() + y.bytes()), .bytes_written = double(y.bytes())};
@@ -78,7 +79,8 @@ struct EmbeddingBackwardArgs {
     visit("ids", ids, element_wise), visit("dy", dy), visit("dtable", dtable);
   }
   Dims dims() const { return {{"rows", dy.rows}, {"cols", dy.cols}}; }
-  // For as many distinct tokens as there can be.
+  // For as many distinct tokens as there can be: fewer are fewer rows of the table.
+  static constexpr bool costs_at_most = true;
   Cost cost() const {
     if (dy.size() == 0) return {};
     const int distinct = min_of(dy.rows, dtable.rows);

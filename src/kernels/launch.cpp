@@ -1,6 +1,7 @@
 #include "kernels/launch.h"
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "runtime/config_table.h"
 #include "runtime/recorder.h"
 
@@ -10,11 +11,13 @@ namespace {
 
 const KernelConfig& named_config(const Kernel& kernel, const KernelCall& call,
                                  std::string_view name, int capability) {
-  const KernelConfig& named = kernel.config(name);
-  if (!named.fits(call.args, capability))
-    fail(kernel.name + " cannot run " + to_string(call.dims) + " in configuration " + named.name +
-         ": choose another, or none to let cria choose");
-  return named;
+  for (const KernelConfig& c : kernel.configs)
+    if (c.name == name && c.fits(call.args, capability)) return c;
+  std::vector<std::string> names;
+  for (const KernelConfig* c : kernel.fitting(call.args, capability)) names.push_back(c->name);
+  if (names.empty()) fail(kernel.name + " has no configuration for " + to_string(call.dims));
+  fail(kernel.name + " has no configuration '" + std::string(name) + "' for " +
+       to_string(call.dims) + suggest(name, names));
 }
 
 const KernelConfig* first_suiting(const Kernel& kernel, const KernelCall& call, int capability,

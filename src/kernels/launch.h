@@ -19,11 +19,22 @@ struct KernelCall {
   const void* args;
   Cost cost;
   Dims dims;
+  bool costs_at_most = false;  // what it moves depends on its data: cost bounds it
 };
+
+// A kernel's arguments may say so: static constexpr bool costs_at_most = true.
+template <class Args>
+inline constexpr bool costs_at_most = [] {
+  if constexpr (requires { Args::costs_at_most; })
+    return Args::costs_at_most;
+  else
+    return false;
+}();
 
 template <class Args>
 KernelCall call_of(const Args& args) {
-  return {Args::kernel, dtype_of<typename Args::Element>, &args, args.cost(), args.dims()};
+  return {Args::kernel,       dtype_of<typename Args::Element>, &args, args.cost(), args.dims(),
+          costs_at_most<Args>};
 }
 
 // The configuration a launch would use: the named one, else the tuned one, else the first that

@@ -12,26 +12,15 @@ namespace {
 
 using Kind = BenchRow::Kind;
 
+// A named configuration belongs to one kernel or a few; the other variants are left out.
 std::vector<std::string> configs_of(Problem& problem, const Variant& variant,
                                     const std::string& wanted) {
-  const KernelCall& call = variant.calls.at(0);
-  if (wanted != "all") return {choose_config(problem.stream(), call, wanted).name};
+  if (wanted.empty()) return {choose_config(problem.stream(), variant.calls.at(0)).name};
   const Device device = problem.stream().device();
-  const Kernel& kernel = kernel_registry().get(call.kernel, call.dtype, target_of(device));
-  std::vector<std::string> names;
-  for (const KernelConfig* config : kernel.fitting(call.args, compute_capability(device)))
-    names.push_back(config->name);
-  return names;
-}
-
-// A named configuration belongs to one kernel; the other variants of the problem are left out.
-bool has_config(Problem& problem, const Variant& variant, const std::string& wanted) {
-  if (wanted.empty() || wanted == "all" || problem.variants().size() == 1) return true;
-  const KernelCall& call = variant.calls.at(0);
-  const Kernel& kernel =
-      kernel_registry().get(call.kernel, call.dtype, target_of(problem.stream().device()));
-  return std::any_of(kernel.configs.begin(), kernel.configs.end(),
-                     [&](const KernelConfig& c) { return c.name == wanted; });
+  std::vector<std::string> fitting =
+      fitting_configs(variant, target_of(device), compute_capability(device));
+  if (wanted != "all") std::erase_if(fitting, [&](const auto& name) { return name != wanted; });
+  return fitting;
 }
 
 struct Entry {
@@ -42,14 +31,13 @@ struct Entry {
 std::vector<Entry> entries_of(Problem& problem, const std::string& config) {
   std::vector<Entry> entries;
   for (const Variant& variant : problem.variants()) {
-    if (!has_config(problem, variant, config)) continue;
     for (const std::string& name : configs_of(problem, variant, config)) {
       auto run = [&variant, name](Stream& s, int turn) { variant.run(s, turn, name); };
       entries.push_back({{Kind::kernel, variant.name, name}, {variant.name, run}});
     }
   }
-  if (entries.empty())
-    fail_f("no kernel here has a configuration '{}'; --config all lists them", config);
+  if (const Device device = problem.stream().device(); entries.empty())
+    fail_unknown_config(problem, config, target_of(device), compute_capability(device));
   for (const Rival& rival : problem.rivals()) entries.push_back({{Kind::rival, rival.name}, rival});
   return entries;
 }

@@ -1,5 +1,7 @@
 #include "lab/inspect.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/json.h"
 #include "base/table.h"
@@ -13,21 +15,18 @@ using tile::LineCounts;
 
 constexpr size_t kLoggedRecords = 1 << 16;  // enough to see every line of a program once
 
-std::vector<std::string> configs_of(const Kernel& kernel, const KernelCall& call,
-                                    const std::string& wanted) {
-  if (!wanted.empty() && wanted != "all") {
-    const auto fitting = kernel.fitting(call.args, 0);
-    for (const KernelConfig* config : fitting)
-      if (config->name == wanted) return {wanted};
-    for (const KernelConfig* config : fitting)
-      if (config->name.starts_with(wanted)) return {config->name};
-    return {kernel.config(wanted).name};
-  }
-  std::vector<std::string> names;
-  for (const KernelConfig* config : kernel.fitting(call.args, 0)) names.push_back(config->name);
-  if (names.empty()) fail_f("{} has no configuration for {}", kernel.name, to_string(call.dims));
-  if (wanted.empty()) names.resize(1);
-  return names;
+// A named configuration belongs to one kernel or a few; the other variants are left out.
+std::vector<std::string> configs_of(const Variant& variant, const std::string& wanted) {
+  const std::vector<std::string> fitting = fitting_configs(variant, Target::trace, 0);
+  const KernelCall& call = variant.calls.at(0);
+  if (fitting.empty()) fail_f("{} has no configuration for {}", call.kernel, to_string(call.dims));
+  if (wanted.empty()) return {fitting[0]};
+  if (wanted == "all") return fitting;
+  auto named = std::ranges::find(fitting, wanted);
+  if (named == fitting.end())
+    named = std::ranges::find_if(fitting, [&](auto& name) { return name.starts_with(wanted); });
+  if (named == fitting.end()) return {};
+  return {*named};
 }
 
 std::optional<KernelResources> resources_of(const KernelCall& call, const std::string& config) {
@@ -45,6 +44,7 @@ Inspection inspect_call(const KernelCall& call, const std::string& config, int64
                  .dtype = call.dtype,
                  .dims = call.dims,
                  .cost = call.cost,
+                 .costs_at_most = call.costs_at_most,
                  .whole = programs == INT64_MAX,
                  .trace = tile::Trace({.program_limit = programs, .log_records = kLoggedRecords}),
                  .resources = resources_of(call, config)};
@@ -75,8 +75,12 @@ std::vector<std::string> cells_of(const Inspection& inspection, const LineCounts
           show(double(n.conflicts), shared)};
 }
 
-std::string footprint_line(const char* what, double touched, double declared, bool whole) {
-  if (!whole) return fmt::format("bytes {}: {:.0f} by the programs traced\n", what, touched);
+std::string footprint_line(const Inspection& inspection, const char* what, double touched,
+                           double declared) {
+  if (!inspection.whole)
+    return fmt::format("bytes {}: {:.0f} by the programs traced\n", what, touched);
+  if (inspection.costs_at_most && touched <= declared)
+    return fmt::format("bytes {}: {:.0f} of at most {:.0f}\n", what, touched, declared);
   return fmt::format("bytes {}: {:.0f}, declared cost {:.0f}{}\n", what, touched, declared,
                      touched == declared ? "" : "  DIFFERENT");
 }
@@ -94,12 +98,10 @@ std::string resources_line(const KernelResources& r) {
 std::vector<Inspection> inspect(Problem& problem, const InspectOptions& options) {
   require(problem.stream().device() == kCpu, "inspect: the operands must be in host memory");
   std::vector<Inspection> out;
-  for (const Variant& variant : problem.variants()) {
-    const KernelCall& call = variant.calls.at(0);
-    const Kernel& kernel = kernel_registry().get(call.kernel, call.dtype, Target::trace);
-    for (const std::string& config : configs_of(kernel, call, options.config))
-      out.push_back(inspect_call(call, config, options.programs));
-  }
+  for (const Variant& variant : problem.variants())
+    for (const std::string& config : configs_of(variant, options.config))
+      out.push_back(inspect_call(variant.calls.at(0), config, options.programs));
+  if (out.empty()) fail_unknown_config(problem, options.config, Target::trace, 0);
   return out;
 }
 
@@ -119,10 +121,10 @@ std::string to_table(const Inspection& inspection) {
   std::string out = fmt::format("{} {} {}: {}\n", inspection.kernel, name_of(inspection.dtype),
                                 inspection.config, to_string(inspection.dims));
   out += table.to_string();
-  out += footprint_line("read", double(trace.unique_bytes_read()), inspection.cost.bytes_read,
-                        inspection.whole);
-  out += footprint_line("written", double(trace.unique_bytes_written()),
-                        inspection.cost.bytes_written, inspection.whole);
+  out += footprint_line(inspection, "read", double(trace.unique_bytes_read()),
+                        inspection.cost.bytes_read);
+  out += footprint_line(inspection, "written", double(trace.unique_bytes_written()),
+                        inspection.cost.bytes_written);
   if (inspection.resources) out += resources_line(*inspection.resources);
   return out;
 }
@@ -149,6 +151,7 @@ Json to_json(const Inspection& inspection) {
   json["unique_bytes_written"] = trace.unique_bytes_written();
   json["declared_bytes_read"] = inspection.cost.bytes_read;
   json["declared_bytes_written"] = inspection.cost.bytes_written;
+  json["declared_at_most"] = inspection.costs_at_most;
   if (const auto& r = inspection.resources)
     json["resources"] = {{"registers", r->registers},
                          {"local_bytes", r->local_bytes},

@@ -17,8 +17,9 @@ struct Inspection {
   std::string config;
   DType dtype = DType::f32;
   Dims dims;
-  Cost cost;          // declared
-  bool whole = true;  // every program was traced
+  Cost cost;                   // declared
+  bool costs_at_most = false;  // it bounds what depends on data
+  bool whole = true;           // every program was traced
   tile::Trace trace;
   std::optional<KernelResources> resources;  // where there is a GPU
 };

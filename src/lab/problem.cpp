@@ -138,6 +138,26 @@ const ProblemSpec& find_problem(std::string_view name) {
   fail_unknown_problem(name);
 }
 
+std::vector<std::string> fitting_configs(const Variant& variant, Target target,
+                                         int compute_capability) {
+  const KernelCall& call = variant.calls.at(0);
+  const Kernel& kernel = kernel_registry().get(call.kernel, call.dtype, target);
+  std::vector<std::string> names;
+  for (const KernelConfig* config : kernel.fitting(call.args, compute_capability))
+    names.push_back(config->name);
+  return names;
+}
+
+void fail_unknown_config(const Problem& problem, std::string_view name, Target target,
+                         int compute_capability) {
+  std::vector<std::string> all;
+  for (const Variant& variant : problem.variants())
+    for (const std::string& config : fitting_configs(variant, target, compute_capability))
+      if (std::ranges::find(all, config) == all.end()) all.push_back(config);
+  fail_f("there is no configuration '{}' for {}{}", name, to_string(problem.dims()),
+         suggest(name, all));
+}
+
 std::unique_ptr<Problem> make_problem(const ProblemSpec& spec, ProblemRequest request) {
   complete_sizes(spec, request);
   kernel_registry().get(spec.kernels.at(0), request.dtype, target_of(request.device));

@@ -26,6 +26,7 @@ struct Parameter {
   int64_t on_cuda;
   int64_t least = 1;
   int64_t most = kMostSize;
+  std::string alias = {};  // another name for the flag
 };
 
 using Sizes = std::map<std::string, int64_t>;
@@ -145,6 +146,15 @@ const ProblemSpec& find_problem(std::string_view name);
 // Makes it, with defaults for sizes not given. Errors say what to change: sizes out of range, a
 // type or shape that no kernel can do.
 std::unique_ptr<Problem> make_problem(const ProblemSpec& spec, ProblemRequest request);
+
+// The names of the configurations of a variant's kernel that can run its sizes, first choice first.
+std::vector<std::string> fitting_configs(const Variant& variant, Target target,
+                                         int compute_capability);
+
+// For when none of the variants has a configuration of this name: an Error that lists those that
+// they have.
+[[noreturn]] void fail_unknown_config(const Problem& problem, std::string_view name, Target target,
+                                      int compute_capability);
 
 // Calls f(T{}) for a floating-point DType.
 template <class F>

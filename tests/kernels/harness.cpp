@@ -29,6 +29,8 @@ class KernelTest : public ::testing::Test {
 // Runs in the tracer, which throws for a bad access, and compares the bytes it saw with the cost.
 void run_traced(const KernelCall& call, const KernelConfig& config, const void* args,
                 bool cost_is_a_bound) {
+  EXPECT_TRUE(call.costs_at_most || !cost_is_a_bound)
+      << call.kernel << " does not say that its cost is a bound";
   tile::Trace trace;
   config.run(&trace, args);
   const auto expect = [&](int64_t seen, double cost, const char* what) {

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "kernels/adamw.h"
 #include "lab/bench.h"
+#include "lab/inspect.h"
 #include "lab/tune.h"
 #include "runtime/on_device.h"
 
@@ -176,6 +177,50 @@ TEST(Problem, AdamWChecksBothHalvesOfItsWeights) {
     s.fill(args->rest.data, 0, args->rest.bytes());
   };
   EXPECT_FALSE(problem->check(without_rest).ok);
+}
+
+// Of the configurations that there are, a refusal names those that run these sizes.
+TEST(Problem, UnknownConfigurationsAreAnsweredWithThoseThatFit) {
+  ProblemRequest request{.device = kCpu, .sizes = {{"rows", 8}, {"cols", 4096}}, .sets = 1};
+  const ProblemSpec& spec = find_problem("rmsnorm");
+  const std::unique_ptr<Problem> problem = make_problem(spec, request);
+  const auto message = [](auto&& f) {
+    try {
+      f();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was refused");
+  };
+  const std::string refusals[] = {
+      message([&] { bench(spec, request, {.config = "block64"}); }),
+      message([&] { inspect(*problem, {.config = "block64"}); }),
+      message([&] { problem->variants().at(0).run(problem->stream(), 0, "block64"); })};
+  for (const std::string& refusal : refusals) {
+    EXPECT_NE(refusal.find("no configuration 'block64' for rows=8 cols=4096"), std::string::npos)
+        << refusal;
+    int others = 0;
+    for (const Kernel& kernel : kernel_registry().all()) {
+      if (kernel.name != "rmsnorm_forward" || kernel.target != Target::cpu) continue;
+      if (kernel.dtype != DType::f32) continue;
+      for (const KernelConfig& config : kernel.configs) {
+        const bool fits = config.fits(problem->variants().at(0).calls.at(0).args, 0);
+        others += !fits;
+        EXPECT_EQ(refusal.find(" " + config.name) != std::string::npos, fits)
+            << config.name << " in: " << refusal;
+      }
+    }
+    EXPECT_GT(others, 0) << "every configuration fits: choose other sizes";
+  }
+}
+
+// A configuration that some of a problem's kernels have leaves the others out.
+TEST(Problem, AConfigurationNamesTheKernelsThatHaveIt) {
+  ProblemRequest request{.device = kCpu, .sizes = {{"rows", 64}, {"cols", 64}}, .sets = 1};
+  const std::unique_ptr<Problem> problem = make_problem(find_problem("transpose"), request);
+  const std::vector<Inspection> padded = inspect(*problem, {.config = "tile32x32_threads128"});
+  ASSERT_EQ(padded.size(), 1u);
+  EXPECT_EQ(padded[0].kernel, "transpose_padded");
 }
 
 TEST(Bench, RowsAreRelatedToCeilingAndRival) {

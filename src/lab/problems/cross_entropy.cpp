@@ -12,7 +12,7 @@ namespace {
 class CrossEntropy final : public Problem {
  public:
   explicit CrossEntropy(const ProblemRequest& request) : Problem(request) {
-    const int rows = request["rows"], vocabulary = request["vocabulary"];
+    const int rows = request["rows"], vocabulary = request["vocab"];
     plan_sets(double(rows) * vocabulary * size_of(dtype()));
     given_ = &input(1, rows, vocabulary);
     // Normal numbers around the middle of the vocabulary.
@@ -79,8 +79,7 @@ class CrossEntropy final : public Problem {
 std::vector<ProblemSpec> cross_entropy_problems() {
   return {{"cross_entropy",
            "cross-entropy of rows of logits, and its gradient in their place",
-           {{"rows", "rows of the matrix", 512, 8192},
-            {"vocabulary", "tokens there are", 32000, 32000}},
+           {{"rows", "rows of the matrix", 512, 8192}, vocab_parameter()},
            {"cross_entropy"},
            make<CrossEntropy>}};
 }

@@ -23,7 +23,7 @@ class Embedding : public Problem {
   }
   int rows() const { return request_["rows"]; }
   int cols() const { return request_["cols"]; }
-  int vocabulary() const { return request_["vocabulary"]; }
+  int vocabulary() const { return request_["vocab"]; }
 };
 
 class EmbeddingForward final : public Embedding {
@@ -119,7 +119,7 @@ class EmbeddingBackward final : public Embedding {
 std::vector<ProblemSpec> embedding_problems() {
   const std::vector<Parameter> sizes = {{"rows", "rows of the matrix", 4096, 65536},
                                         {"cols", "columns of the matrix", 1024, 2048},
-                                        {"vocabulary", "tokens there are", 32000, 32000}};
+                                        vocab_parameter()};
   return {{"embedding",
            "rows of a table by token",
            sizes,

@@ -41,6 +41,12 @@ int shares_of(const ProblemRequest& request, int (*by_cores)(int cores)) {
   return request["shares"] > 0 ? request["shares"] : by_cores(core_count(request.device));
 }
 
+Parameter vocab_parameter() {
+  Parameter vocab{"vocab", "tokens there are", 32000, 32000};
+  vocab.alias = "vocabulary";
+  return vocab;
+}
+
 Parameter tf32_parameter() {
   return {"tf32", "1: multiply f32 as tf32 on tensor cores", 0, 0, 0, 1};
 }

@@ -57,6 +57,9 @@ int shares_of(const ProblemRequest& request, int (*by_cores)(int cores));
 // The switch --tf32 of kernels with products.
 Parameter tf32_parameter();
 
+// The tokens that a table or a row of logits has.
+Parameter vocab_parameter();
+
 // The sizes of attention, forward and backward.
 std::vector<Parameter> attention_parameters();
 
