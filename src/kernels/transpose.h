@@ -108,6 +108,10 @@ struct TransposeStaged {
 };
 template <class T, class C>
 using TransposeTiled = TransposeStaged<T, C, TransposeRung::kTiled, 0>;
+// NOTE: a padded tile of 64 x 64 keeps one bank conflict per request. Its rows are 16 lanes of 16
+// bytes, two rows to a warp, so lane k of row r stores at 4 k (64 + padding) + r: whatever the
+// padding, 4 k takes 8 banks, and with two rows that is half of the 32. Tiles of 32 x 32 (8 lanes, 4
+// rows) and accesses of 4 bytes have none and are slower all the same: docs/dead-ends.md.
 template <class T, class C>
 using TransposePadded = TransposeStaged<T, C, TransposeRung::kPadded, 1>;
 

@@ -38,6 +38,23 @@ TEST(Inspect, LadderShowsWhyItsRungsDiffer) {
   EXPECT_LT(conflicts(3), conflicts(2));
 }
 
+// What transpose.h says of the padded tiles: 16-byte accesses leave the large one a conflict per
+// request, and the small one none.
+TEST(Inspect, PaddingLeavesAConflictPerRequestInTheLargeTileOnly) {
+  const std::unique_ptr<Problem> problem =
+      make_problem(find_problem("transpose"),
+                   {.device = kCpu, .sizes = {{"rows", 128}, {"cols", 128}}, .sets = 1});
+  for (const auto& [config, each] : {std::pair{"tile64x64_threads512", 1}, {"tile32x32", 0}}) {
+    const std::vector<Inspection> padded = inspect(*problem, {.config = config});
+    ASSERT_EQ(padded.size(), 1u);
+    for (const auto kind : {tile::AccessKind::kSharedLoad, tile::AccessKind::kSharedStore}) {
+      const tile::AccessCounts counts = padded[0].trace.total(kind);
+      EXPECT_GT(counts.requests, 0) << config;
+      EXPECT_EQ(counts.conflicts, each * counts.requests) << config;
+    }
+  }
+}
+
 TEST(Inspect, JsonHasEveryLine) {
   const std::vector<Inspection> all = inspect_small("rmsnorm", {{"rows", 4}, {"cols", 1024}});
   const Json json = to_json(all.at(0));
