@@ -35,8 +35,8 @@ int run_compare(const CompareCommand& o, const std::string& command_line) {
                          .stop = &interrupted()};
   const GeneratedData data(trainer.model.vocab, trainer.batch, trainer.seq, o.model.seed);
   const WeightMap map(trainer.model);
-  fmt::print("{}: {:.1f} M parameters, {} sequences of {} tokens, {} on {} ({})\n", o.model.config,
-             double(map.parameters()) * 1e-6, trainer.batch, trainer.seq,
+  fmt::print("{}: {:.1f} M parameters, {} sequences of {} tokens, {} on {} ({})\n",
+             o.model.model_name(), double(map.parameters()) * 1e-6, trainer.batch, trainer.seq,
              trainer.precision == Precision::tf32 ? "tf32" : name_of(trainer.dtype),
              name_of(trainer.device), describe(trainer.device).name);
   Json json = describe_run(trainer.device, command_line);
@@ -57,7 +57,7 @@ int run_compare(const CompareCommand& o, const std::string& command_line) {
     for (const PlanFigures& f : figures)
       fmt::print("\n{}, launch by launch{}:\n{}\n", f.plan, cuda ? " outside the graph" : "",
                  to_kernel_table(f));
-  json["config"] = o.model.config;
+  json["config"] = o.model.model_name();
   json["batch"] = trainer.batch;
   json["seq"] = trainer.seq;
   json["dtype"] = trainer.precision == Precision::tf32 ? "tf32" : name_of(trainer.dtype);

@@ -34,7 +34,8 @@ ElementType parse_precision(const std::string& text, Device device) {
 }
 
 TrainerOptions ModelOptions::trainer() const {
-  const Preset preset = find_model(config);
+  Preset preset = find_model(config);
+  preset.model = resize(preset.model, sizes);
   const Device where = parse_device(device);
   const ElementType type = parse_precision(dtype, where);
   TrainerOptions out{.model = preset.model,
@@ -49,11 +50,38 @@ TrainerOptions ModelOptions::trainer() const {
   return out;
 }
 
+std::string ModelOptions::model_name() const {
+  std::string out;
+  for (const SizeOption& option : size_options())
+    if (const int size = sizes.*option.size; size > 0)
+      out += fmt::format("{} {} {}", out.empty() ? " with" : ",", option.name + 2, size);
+  return config + out;
+}
+
+std::span<const SizeOption> size_options() {
+  static constexpr SizeOption options[] = {
+      {"--dim", &ModelSizes::dim, "Width of the model, instead of the config's"},
+      {"--layers", &ModelSizes::layers, "Blocks, instead of the config's"},
+      {"--heads", &ModelSizes::heads,
+       "Heads (default: the config's, with --dim as many as it has room for)"},
+      {"--kv-heads", &ModelSizes::kv_heads,
+       "Heads for keys and values, a divisor of --heads (default: shared as in the config)"},
+      {"--head-dim", &ModelSizes::head_dim,
+       "Width of a head, even (default: the config's, or what --heads makes of --dim)"},
+      {"--ffn", &ModelSizes::ffn, "Width of the feed-forward part (default: grows with --dim)"},
+      {"--vocab", &ModelSizes::vocab, "Tokens the model knows, instead of the config's"}};
+  return options;
+}
+
 void add_model_options(CLI::App& command, ModelOptions& o) {
   command
       .add_option("--config", o.config,
                   "debug, small (the default), medium, llama-1b, or a config.json or its folder")
       ->option_text("NAME");
+  for (const SizeOption& option : size_options())
+    command.add_option(option.name, o.sizes.*option.size, option.help)
+        ->check(CLI::Range(1, 1 << 24))
+        ->option_text("N");
   add_device_option(command, o.device);
   command
       .add_option(

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <span>
 #include <string>
 
+#include "model/resize.h"
 #include "train/trainer.h"
 
 namespace cria {
 
 struct ModelOptions {
   std::string config = "small";
+  ModelSizes sizes = {};  // instead of those of config
   std::string device = "auto";
   std::string dtype = {};  // empty: bf16 on CUDA, f32 on the CPU
   int batch = 0;           // 0: the preset's
@@ -20,10 +23,21 @@ struct ModelOptions {
 
   // With the default plan and optimizer.
   TrainerOptions trainer() const;
+  // "small", "small with dim 256, layers 4"
+  std::string model_name() const;
 };
 
-// --config, --device, --dtype, --batch, --seq and --seed.
+// --config, the sizes of size_options(), --device, --dtype, --batch, --seq and --seed.
 void add_model_options(CLI::App& command, ModelOptions& options);
+
+// --dim and so on, which change the model that --config names.
+struct SizeOption {
+  const char* name;
+  int ModelSizes::*size;
+  const char* help;
+};
+std::span<const SizeOption> size_options();
+
 // --plan; its default is the fastest.
 void add_plan_option(CLI::App& command, std::string& plan);
 // Has an option take the names of plans, or their versions v1, v2, v3.

@@ -6,7 +6,7 @@
 
 namespace cria {
 
-Json given_options(const CLI::App& command, std::initializer_list<std::string_view> forgotten) {
+Json given_options(const CLI::App& command, std::span<const std::string_view> forgotten) {
   Json out = Json::object();
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
@@ -31,6 +31,8 @@ void give_options(CLI::App& command, const Json& options, const std::string& whe
     } catch (const nlohmann::json::exception&) {
       refuse(name, "but not as a list of texts");
     } catch (const CLI::Error& error) {
+      refuse(name, error.what());
+    } catch (const Error& error) {
       refuse(name, error.what());
     }
   }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <initializer_list>
+#include <span>
 #include <string_view>
 
 #include "base/json.h"
@@ -11,7 +11,7 @@
 namespace cria {
 
 // {"--lr": ["0.001"], ...}: all that were given, but for the `forgotten`.
-Json given_options(const CLI::App& command, std::initializer_list<std::string_view> forgotten);
+Json given_options(const CLI::App& command, std::span<const std::string_view> forgotten);
 
 // Gives those that this command line does not give itself. What the command does not know, or a
 // value it refuses, is an Error that names `where`.

@@ -33,6 +33,7 @@ struct TrainCommand {
   int keep = 2, sample_tokens = 200;
   uint64_t validation_batches = RunOptions{}.validation_batches;
   double rate = 1e-3, final_share = 0.1;
+  float init_std = TrainerOptions{}.init_std;
   AdamWOptions adamw;
   std::string prompt = "\n";
 };
@@ -132,8 +133,10 @@ std::optional<fs::path> resumed_checkpoint(CLI::App& command, const TrainCommand
 // What a checkpoint remembers of the command line. The model and its tokenizer lie beside it, and a
 // preset's batch is no preset's any more when the run goes on from there.
 Json options_to_remember(const CLI::App& command, const TrainerOptions& trainer) {
-  Json out = given_options(
-      command, {"--config", "--model", "--tokenizer", "--device", "--out", "--resume", "--json"});
+  std::vector<std::string_view> forgotten = {"--config", "--model",  "--tokenizer", "--device",
+                                             "--out",    "--resume", "--json"};
+  for (const SizeOption& option : size_options()) forgotten.push_back(option.name);
+  Json out = given_options(command, forgotten);
   out["--batch"] = {std::to_string(trainer.batch)};
   out["--seq"] = {std::to_string(trainer.seq)};
   for (Json& file : out.contains("--data") ? out["--data"] : Json())
@@ -175,10 +178,11 @@ int run_train(CLI::App& command, TrainCommand& o) {
   TrainerOptions trainer = model.trainer();
   trainer.plan = o.plan;
   trainer.adamw = o.adamw;
+  trainer.init_std = o.init_std;
 
   const std::unique_ptr<Tokenizer> tokenizer = find_tokenizer(o.tokenizer, origin);
   if (tokenizer->vocab_size() > trainer.model.vocab) {
-    if (!is_preset(model.config))
+    if (!is_preset(model.config) || model.sizes.vocab > 0)
       fail_f("the tokenizer has {} tokens, and the model {}: they do not belong together",
              tokenizer->vocab_size(), trainer.model.vocab);
     trainer.model.vocab = tokenizer->vocab_size();
@@ -240,6 +244,9 @@ void add_run_options(CLI::App& command, TrainCommand& o) {
   command
       .add_option("--model", o.start, "Begin with the weights in this folder, instead of --config")
       ->option_text("DIR");
+  command.add_option("--init-std", o.init_std, "Deviation of the first weights (default: 0.02)")
+      ->check(CLI::Range(1e-6, 1e3))
+      ->option_text("X");
   command.add_option("--steps", o.steps, "Of the whole run (default: 1000)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->option_text("N");
@@ -322,8 +329,12 @@ void add_train_command(CLI::App& program, Invocation& invocation) {
   add_model_options(*command, options->model);
   add_optimizer_options(*command, *options);
   add_report_options(*command, *options);
-  command->get_option("--model")->excludes("--config");
-  command->footer("Ctrl-C finishes the step, saves a checkpoint and ends; --resume goes on.");
+  CLI::Option* start = command->get_option("--model");
+  start->excludes("--config")->excludes("--init-std");
+  for (const SizeOption& option : size_options()) start->excludes(option.name);
+  command->footer(
+      "Ctrl-C finishes the step, saves a checkpoint and ends; --resume goes on.\n\n"
+      "For example: cria train --config debug --data text.txt --steps 2000 --out run");
   command->callback(
       [options, command, &invocation] { invocation.exit_code = run_train(*command, *options); });
 }

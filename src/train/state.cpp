@@ -57,8 +57,10 @@ void load_model(Trainer& trainer, const std::filesystem::path& folder) {
   if (ModelConfig mine = trainer.options().model; mine != config) {
     mine.context = config.context;  // says nothing about the weights
     if (mine != config)
-      fail_f("the model in {} has other sizes than the one to be trained: leave --config out",
-             folder.string());
+      fail_f(
+          "the model in {} has other sizes than the one to be trained: leave out --config "
+          "and options that change its sizes",
+          folder.string());
   }
   std::vector<float> weights(trainer.map().size());
   load_weights(trainer.map(), folder, weights);

@@ -22,7 +22,7 @@ void Trainer::initialise(uint64_t seed) {
   std::vector<float> values(map_.size());
   write(State::m, values);
   write(State::v, values);
-  init_weights(map_, seed, values);
+  init_weights(map_, seed, values, options_.init_std);
   write(State::weights, values);
   steps_ = 0;
 }
@@ -369,13 +369,17 @@ std::unique_ptr<Trainer> make_trainer(const TrainerOptions& options) {
   if (options.batch < 1 || options.seq < 1 || options.accumulate < 1)
     fail_f("batch {}, seq {} and accumulate {} must be 1 or more", options.batch, options.seq,
            options.accumulate);
+  if (!(options.init_std > 0 && std::isfinite(options.init_std)))
+    fail_f("first weights cannot deviate by {}: choose a small positive number", options.init_std);
   check(options.adamw);
-  check_step_size(options.plan, options.model, options.batch, options.seq);
+  TrainerOptions named = options;
+  named.plan = find_plan(options.plan);
+  check_step_size(named.plan, named.model, named.batch, named.seq);
   switch (options.dtype) {
     case DType::f32:
-      return std::make_unique<TrainerOf<float>>(options);
+      return std::make_unique<TrainerOf<float>>(named);
     case DType::bf16:
-      return std::make_unique<TrainerOf<bf16>>(options);
+      return std::make_unique<TrainerOf<bf16>>(named);
     default:
       fail_f("cria trains in f32 or bf16, not {}", name_of(options.dtype));
   }

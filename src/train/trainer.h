@@ -35,6 +35,7 @@ struct TrainerOptions {
   int accumulate = 1;      // batches per step
   bool recompute = false;  // see PlanSetup
   bool graph = true;       // replay the step as a graph, on CUDA
+  float init_std = 0.02f;  // deviation of the first weights
   AdamWOptions adamw = {};
 };
 

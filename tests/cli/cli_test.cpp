@@ -100,6 +100,69 @@ TEST_F(Cli, BadInputGetsOneSentence) {
   expect_refused("tune rmsnorm --rows 0", "out of range");
 }
 
+// The seeds of this project called options by other names, and anyone mistypes.
+TEST_F(Cli, NearMissesAreAnsweredWithWhatWasMeant) {
+  expect_refused("train --batch-size 8", "not expected: --batch-size 8; did you mean --batch?");
+  expect_refused("train --config debug --seq-len=8", "did you mean --seq?");
+  expect_refused("train --num-steps 8", "did you mean --steps?");
+  expect_refused("compare --num-steps 8", "did you mean --steps?");
+  expect_refused("compare --plan flash", "did you mean --plans?");
+  expect_refused("generate --modle run/latest Hello", "did you mean --model?");
+  expect_refused("bench rmsnorm --row 8", "did you mean --rows?");
+  expect_refused("trian --config debug", "did you mean train? 'cria --help'");
+  expect_refused("--versoin", "did you mean --version?");
+  expect_refused("train --config smal", "did you mean small?");
+  expect_refused("train --plan flahs", "did you mean flash?");
+  const CliOutput output = run("diff --quantise");
+  EXPECT_EQ(output.err.find("did you mean"), std::string::npos) << output.err;
+}
+
+TEST_F(Cli, PlansHaveVersions) {
+  CliOutput output =
+      run("compare --config debug --device cpu --steps 1 --plans v3,v1 --json " + file("c.json"));
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const Json plans = read_json(file("c.json")).at("plans");
+  ASSERT_EQ(plans.size(), 2u);
+  EXPECT_EQ(plans[0]["plan"], "flash");
+  EXPECT_EQ(plans[1]["plan"], "baseline");
+  output = run("diff --plan v2 --against v1 --device cpu");
+  EXPECT_NE(output.out.find("fused and baseline agree"), std::string::npos) << output.out;
+  output = run("train --config debug --device cpu --plan v2 --steps 1");
+  EXPECT_NE(output.out.find("plan fused"), std::string::npos) << output.out;
+  expect_refused("train --config debug --plan v9", "no plan called 'v9'");
+}
+
+TEST_F(Cli, ModelsHaveAnySize) {
+  CliOutput output =
+      run("compare --config debug --device cpu --steps 1 --plans flash --dim 96 "
+          "--layers 1 --heads 3 --kv-heads 1 --ffn 100 --vocab 300");
+  EXPECT_NE(output.out.find("debug with dim 96, layers 1, heads 3, kv-heads 1, ffn 100, vocab 300: "
+                            "0.1 M parameters"),
+            std::string::npos)
+      << output.out << output.err;
+  output = run("diff --device cpu --dim 96 --head-dim 48 --layers 1");
+  EXPECT_NE(output.out.find("flash and baseline agree"), std::string::npos) << output.err;
+  EXPECT_EQ(output.out.find("layers.1."), std::string::npos) << output.out;
+  for (const std::string command : {"train", "compare", "diff"}) {
+    const std::string debug = command + " --config debug --device cpu ";
+    expect_refused(debug + "--dim 100", "heads 16 wide do not divide a dim of 100");
+    expect_refused(debug + "--heads 5", "5 heads do not divide a dim of 64");
+    expect_refused(debug + "--kv-heads 3", "4 heads cannot share 3 key/value heads");
+    expect_refused(debug + "--layers 0", "--layers");
+    expect_refused(debug + "--dim 16777216 --vocab 16777216", "a model");
+  }
+}
+
+// What it reads depends on the tokens; and the size has two names.
+TEST_F(Cli, InspectSaysWhereACostIsABound) {
+  const CliOutput output = run("inspect embedding --rows 64 --cols 64 --vocabulary 100");
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("bytes read: 7424 of at most 16640\n"), std::string::npos)
+      << output.out;
+  EXPECT_EQ(output.out.find("DIFFERENT"), std::string::npos) << output.out;
+  EXPECT_EQ(run("inspect embedding --rows 64 --cols 64 --vocab 100").out, output.out);
+}
+
 TEST_F(Cli, UnwritableFilesAreRefusedAtOnce) {
   write_text(file("plain"), "");
   expect_refused("bench rmsnorm --rows 8 --cols 8 --device cpu --json " + file("plain/x.json"),

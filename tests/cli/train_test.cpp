@@ -1,4 +1,5 @@
 // The built program trains, resumes and generates.
+#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -70,7 +71,38 @@ TEST_F(Cli, ResumesWithTheOptionsOfItsBeginning) {
   EXPECT_EQ(run(resume + " --lr 0.01 --steps 10").exit_code, 0);
 }
 
+// A model of sizes of one's own goes on as it was begun, and from nothing else.
+TEST_F(Cli, ResumesAModelOfItsOwnSizes) {
+  const std::string begin =
+      "train --config debug --device cpu --dim 96 --heads 3 --layers 1 "
+      "--vocab 300 --init-std 0.000001 --steps 1 --out " +
+      file("run") + " --json " + file("log");
+  ASSERT_EQ(run(begin).exit_code, 0);
+  const Json config = read_json(file("run/latest/config.json"));
+  const std::pair<const char*, int> sizes[] = {
+      {"hidden_size", 96}, {"num_attention_heads", 3}, {"num_key_value_heads", 3},
+      {"head_dim", 32},    {"num_hidden_layers", 1},   {"intermediate_size", 240},
+      {"vocab_size", 300}};
+  for (const auto& [name, size] : sizes) EXPECT_EQ(config.at(name), size) << name;
+  // From nearly equal weights every token is equally likely.
+  const std::string log = read_text(file("log"));
+  EXPECT_NEAR(Json::parse(log.substr(0, log.find('\n'))).at("loss").get<double>(), std::log(300),
+              1e-3);
+  EXPECT_EQ(read_json(file("run/latest/training.json")).at("options").at("--init-std"),
+            Json::array({"0.000001"}));
+
+  const std::string resume = "train --resume --device cpu --steps 2 --out " + file("run");
+  expect_refused(resume + " --layers 2", "leave out --config and options that change its sizes");
+  const CliOutput output = run(resume + " --layers 1");
+  EXPECT_NE(output.out.find("resumed at step 1"), std::string::npos) << output.err;
+  EXPECT_EQ(read_json(file("run/latest/config.json")), config);
+}
+
 TEST_F(Cli, BadTrainingInputIsRefused) {
+  expect_refused("train --config debug --device cpu --vocab 100", "the tokenizer has 256 tokens");
+  expect_refused("train --device cpu --model x --dim 64", "--dim");
+  expect_refused("train --config debug --device cpu --init-std 0", "--init-std");
+
   expect_refused("train --config nothing", "nothing");
   expect_refused("train --config debug --device cpu --data " + file("missing"), "missing");
   expect_refused("train --config debug --device cpu --plan fast --steps 1",
