@@ -70,7 +70,9 @@ void add_bench_command(CLI::App& program, Invocation& invocation) {
   command->add_option("--json", options->json, "Write all figures to this file")
       ->option_text("FILE");
   add_cache_option(*command, options->problem.cache);
-  command->footer(list_problems);
+  command->footer([] {
+    return "For example: cria bench rmsnorm --rows 4096,65536 --cols 1024\n\n" + list_problems();
+  });
   command->callback([options, &invocation] {
     invocation.exit_code = run_bench(*options, invocation.command_line);
   });

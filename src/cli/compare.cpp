@@ -90,6 +90,7 @@ void add_compare_command(CLI::App& program, Invocation& invocation) {
   command->add_flag("--kernels", options->kernels, "Show where each plan's step goes, by kernel");
   command->add_option("--json", options->json, "Write all figures to this file")
       ->option_text("FILE");
+  command->footer("For example: cria compare --config debug --batch 1 --seq 2048");
   command->callback([options, &invocation] {
     invocation.exit_code = run_compare(*options, invocation.command_line);
   });

@@ -72,6 +72,7 @@ void add_devices_command(CLI::App& program, Invocation& invocation) {
   command->add_flag("--quick", options->quick, "Measure nothing");
   command->add_option("--json", options->json, "Write the figures to this file")
       ->option_text("FILE");
+  command->footer("For example: cria devices --device cpu");
   command->callback([options, &invocation] { run_devices(*options, invocation.command_line); });
 }
 

@@ -78,7 +78,9 @@ void add_diff_command(CLI::App& program, Invocation& invocation) {
   command->add_flag("--all", options->all, "Show the gradient of every weight");
   command->add_option("--json", options->json, "Write all figures to this file")
       ->option_text("FILE");
-  command->footer("Exit code 1 when they differ by more than rounding explains.");
+  command->footer(
+      "Exit code 1 when they differ by more than rounding explains.\n\n"
+      "For example: cria diff --config debug --plan flash --against baseline");
   command->callback([options, &invocation] {
     invocation.exit_code = run_diff(*options, invocation.command_line);
   });

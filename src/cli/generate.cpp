@@ -163,6 +163,7 @@ void add_generate_command(CLI::App& program, Invocation& invocation) {
   command->add_flag("--quiet", o->quiet, "Only the text, no timing");
   command->add_option("--json", o->json, "Write tokens, text and speed to this file")
       ->option_text("FILE");
+  command->footer("For example: cria generate --model run/latest \"Once upon\"");
   command->callback([o, &invocation] { invocation.exit_code = run_generate(*o); });
 }
 
@@ -181,6 +182,7 @@ void add_logits_command(CLI::App& program, Invocation& invocation) {
   add_device_option(*command, o->device);
   add_dtype_option(*command, o->dtype);
   command->add_option("--json", o->json, "Write all logits to this file")->option_text("FILE");
+  command->footer("For example: cria logits --model run/latest --tokens 72,105");
   command->callback([o, &invocation] { invocation.exit_code = run_logits(*o); });
 }
 

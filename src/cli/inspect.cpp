@@ -72,7 +72,9 @@ void add_inspect_command(CLI::App& program, Invocation& invocation) {
   command->add_flag("--no-drawing", options->no_drawing, "Tables only");
   command->add_option("--json", options->json, "Write all figures to this file")
       ->option_text("FILE");
-  command->footer(list_problems);
+  command->footer([] {
+    return "For example: cria inspect transpose --rows 256 --cols 256\n\n" + list_problems();
+  });
   command->callback([options, &invocation] { run_inspect(*options, invocation.command_line); });
 }
 

@@ -73,7 +73,8 @@ void add_tune_command(CLI::App& program, Invocation& invocation) {
   command->add_option("--json", options->json, "Write the winners to this file")
       ->option_text("FILE");
   add_cache_option(*command, options->problem.cache);
-  command->footer(list_problems);
+  command->footer(
+      [] { return "For example: cria tune gemm --m 512 --n 512 --k 512\n\n" + list_problems(); });
   command->callback([options, &invocation] { run_tune(*options, invocation.command_line); });
 }
 

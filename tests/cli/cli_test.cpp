@@ -15,6 +15,8 @@ TEST_F(Cli, HelpIsTheDocumentation) {
     const std::string name = *command ? command : "cria";
     const CliOutput output = run(std::string(command) + " --help");
     ASSERT_EQ(output.exit_code, 0);
+    EXPECT_NE(output.out.find("For example: cria " + std::string(command)), std::string::npos)
+        << output.out;
     const fs::path page = fs::path(CRIA_SOURCE_DIR) / "docs" / "cli" / (name + ".md");
     const std::string title = *command ? "cria " + name : name;
     // Versions of CLI11 differ in the empty lines at the end.
