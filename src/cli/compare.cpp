@@ -33,6 +33,10 @@ int run_compare(const CompareCommand& o, const std::string& command_line) {
                          .seed = o.model.seed,
                          .time_launches = o.kernels,
                          .stop = &interrupted()};
+  for (std::string& plan : options.plans) {  // before hours of the others
+    plan = find_plan(plan);
+    check_step_size(plan, trainer.model, trainer.batch, trainer.seq);
+  }
   const GeneratedData data(trainer.model.vocab, trainer.batch, trainer.seq, o.model.seed);
   const WeightMap map(trainer.model);
   fmt::print("{}: {:.1f} M parameters, {} sequences of {} tokens, {} on {} ({})\n",
@@ -74,10 +78,9 @@ void add_compare_command(CLI::App& program, Invocation& invocation) {
   CLI::App* command = program.add_subcommand(
       "compare",
       "Train under every plan on the same batches: loss, time, memory, launches, traffic");
-  take_plan_names(
-      *command->add_option("--plans", options->plans, "Which, the yardstick first (default: all)")
-           ->delimiter(',')
-           ->option_text("PLAN,..."));
+  command->add_option("--plans", options->plans, "Which, the yardstick first (default: all)")
+      ->delimiter(',')
+      ->option_text("PLAN,...");
   add_model_options(*command, options->model);
   command->add_option("--accumulate", options->model.accumulate, "Batches per step (default: 1)")
       ->check(CLI::Range(1, 1 << 20))

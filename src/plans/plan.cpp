@@ -22,6 +22,8 @@
 namespace cria {
 namespace {
 
+constexpr int kWidestHead = 256;  // that the kernels of flash attention hold
+
 // Adds what the stream's recorder, if any, has counted in the meantime.
 class CountLaunches {
  public:
@@ -232,6 +234,11 @@ void check_step_size(std::string_view plan, const ModelConfig& config, int batch
         "{} sequences of {} tokens with {} heads are more rows than kernels can count ({}): make "
         "batch or seq smaller",
         batch, seq, config.heads, kMostSize / 2);
+  if (plan == "flash" && config.head_dim > kWidestHead)
+    fail_f(
+        "plan flash has heads of at most {} columns, and the model's have {}: make them narrower, "
+        "or choose another plan",
+        kWidestHead, config.head_dim);
   if (plan == "baseline" && tokens * config.dim > kMostSize)
     fail_f(
         "{} sequences of {} tokens of width {} are more than plan baseline adds up at once ({}): "

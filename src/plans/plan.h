@@ -172,7 +172,7 @@ const std::vector<std::string>& plan_names();
 const std::string& find_plan(std::string_view name);
 
 // An Error with what to change when kernels cannot count in 32 bits what a step of this plan works
-// on: tokens, rows of attention, all weights.
+// on, tokens, rows of attention, all weights, or have no room for heads so wide.
 void check_step_size(std::string_view plan, const ModelConfig& config, int batch, int seq);
 
 // The plan of this name, which there must be.

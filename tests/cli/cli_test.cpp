@@ -151,6 +151,7 @@ TEST_F(Cli, ModelsHaveAnySize) {
     expect_refused(debug + "--heads 5", "5 heads do not divide a dim of 64");
     expect_refused(debug + "--kv-heads 3", "4 heads cannot share 3 key/value heads");
     expect_refused(debug + "--layers 0", "--layers");
+    expect_refused(debug + "--dim 1024 --heads 2", "heads of at most 256 columns");
     expect_refused(debug + "--dim 16777216 --vocab 16777216", "a model");
   }
 }
