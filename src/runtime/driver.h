@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/device.h"
+#include "runtime/memory_use.h"
 
 namespace cria {
 
@@ -24,6 +25,10 @@ class Driver {
 
   virtual void* allocate(int index, size_t bytes) const = 0;
   virtual void release(int index, void* data) const noexcept = 0;
+
+  virtual MemoryUse memory_use(int index) const = 0;
+  // MemoryUse::peak begins anew, where the system permits it.
+  virtual void forget_memory_peak(int index) const = 0;
 
   virtual void* make_stream(int index) const = 0;
   virtual void destroy_stream(int index, void* stream) const noexcept = 0;

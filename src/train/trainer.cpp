@@ -363,9 +363,10 @@ void check(const AdamWOptions& a) {
            a.eps, a.weight_decay, a.max_norm);
 }
 
-}  // namespace
-
-std::unique_ptr<Trainer> make_trainer(const TrainerOptions& options) {
+// Calls f with a value of the type that the options train in, and with the options, the plan's own
+// name in them, when they are such as can be trained.
+template <class F>
+auto with_type(const TrainerOptions& options, F&& f) {
   if (options.batch < 1 || options.seq < 1 || options.accumulate < 1)
     fail_f("batch {}, seq {} and accumulate {} must be 1 or more", options.batch, options.seq,
            options.accumulate);
@@ -377,12 +378,46 @@ std::unique_ptr<Trainer> make_trainer(const TrainerOptions& options) {
   check_step_size(named.plan, named.model, named.batch, named.seq);
   switch (options.dtype) {
     case DType::f32:
-      return std::make_unique<TrainerOf<float>>(named);
+      return f(float{}, named);
     case DType::bf16:
-      return std::make_unique<TrainerOf<bf16>>(named);
+      return f(bf16{}, named);
     default:
       fail_f("cria trains in f32 or bf16, not {}", name_of(options.dtype));
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Trainer> make_trainer(const TrainerOptions& options) {
+  return with_type(options, [](auto type, const TrainerOptions& o) -> std::unique_ptr<Trainer> {
+    return std::make_unique<TrainerOf<decltype(type)>>(o);
+  });
+}
+
+TrainerMemory planned_memory(const TrainerOptions& options) {
+  return with_type(options, [](auto type, const TrainerOptions& o) -> TrainerMemory {
+    using T = decltype(type);
+    const WeightMap map(o.model);
+    const int64_t n = map.size();
+    const Tensor<T> vectors = vector_of<T>(nullptr, static_cast<int>(n - map.matrices()));
+    Stream stream(o.device);
+    Arena arena(o.device);
+    make_plan<T>(o.plan, stream,
+                 {.config = o.model,
+                  .batch = o.batch,
+                  .seq = o.seq,
+                  .weights = {},
+                  .gradients = {},
+                  .vector_gradients = vectors,
+                  .rope = {},
+                  .precision = o.precision,
+                  .recompute = o.recompute})
+        ->place(arena);
+    return {.weights = n * int64_t{sizeof(float)},
+            .gradients = n * int64_t(sizeof(T) + (o.accumulate > 1 ? sizeof(float) : 0)),
+            .optimizer = 2 * n * int64_t{sizeof(float)},
+            .activations = int64_t(arena.used_bytes())};
+  });
 }
 
 }  // namespace cria

@@ -130,4 +130,8 @@ class Trainer {
 
 std::unique_ptr<Trainer> make_trainer(const TrainerOptions& options);
 
+// What the trainer of these options will take, without taking it; the workspace of products is not
+// known before they run.
+TrainerMemory planned_memory(const TrainerOptions& options);
+
 }  // namespace cria

@@ -293,5 +293,19 @@ TEST(Trainer, RefusesWhatCannotBe) {
   expect_error([&] { trainer->step({&view, 1}, 1e-3f); }, "outside the model's vocabulary");
 }
 
+TEST_P(TrainerTest, MemoryIsKnownBeforeItIsTaken) {
+  for (const std::string& plan : plan_names())
+    for (const DType dtype : trained_types(device()))
+      for (const int accumulate : {1, 2}) {
+        TrainerOptions o = debug_options(device(), plan);
+        o.dtype = dtype, o.accumulate = accumulate;
+        const TrainerMemory planned = planned_memory(o), taken = make_trainer(o)->memory();
+        EXPECT_EQ(planned.weights, taken.weights) << plan << " " << name_of(dtype);
+        EXPECT_EQ(planned.gradients, taken.gradients) << plan << " " << name_of(dtype);
+        EXPECT_EQ(planned.optimizer, taken.optimizer) << plan << " " << name_of(dtype);
+        EXPECT_EQ(planned.activations, taken.activations) << plan << " " << name_of(dtype);
+      }
+}
+
 }  // namespace
 }  // namespace cria::test

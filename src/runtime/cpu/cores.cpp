@@ -1,13 +1,16 @@
 #include "runtime/cpu/cores.h"
 
+#include <malloc.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -36,21 +39,50 @@ std::string control_group() {
   return "";
 }
 
-// The first two words of a control file, from this process's group and all groups above it.
+// The folders of this process's group and of all groups above it.
 // In a container the path is often not visible, but the root of the tree is the container's group.
 template <class F>
-void for_each_limit(const std::string& file, F&& f) {
+void for_each_group(F&& f) {
   std::string group = control_group();
   while (true) {
-    std::ifstream in(kControlGroups + group + "/" + file);
+    f(kControlGroups + group);
+    if (group.empty()) return;
+    group.resize(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));
+  }
+}
+
+// The first two words of a control file, from each of them that has it.
+template <class F>
+void for_each_limit(const std::string& file, F&& f) {
+  for_each_group([&](const std::string& folder) {
+    std::ifstream in(folder + "/" + file);
     std::string first, second;
     if (in >> first) {
       in >> second;
       f(first, second);
     }
-    if (group.empty()) return;
-    group.resize(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));
+  });
+}
+
+// The number after `key` in a file of the system with a key and its value in each line; 0 if there is none.
+size_t value_of(const std::string& path, const std::string& key) {
+  std::ifstream file(path);
+  std::string word;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    size_t value = 0;
+    if (words >> word >> value && word == key) return value;
   }
+  return 0;
+}
+
+// What a group that has a limit has left of it; files that it has read can be dropped.
+size_t left_in_group(const std::string& folder) {
+  size_t limit = 0, used = 0;
+  if (!(std::ifstream(folder + "/memory.max") >> limit)) return SIZE_MAX;  // "max": none
+  std::ifstream(folder + "/memory.current") >> used;
+  const size_t files = value_of(folder + "/memory.stat", "inactive_file");
+  return limit - std::min(limit, used - std::min(used, files));
 }
 
 double quota_cores() {
@@ -98,6 +130,23 @@ size_t memory_bytes() {
     if (limit != "max") bytes = std::min<size_t>(bytes, std::strtoull(limit.c_str(), nullptr, 10));
   });
   return bytes;
+}
+
+size_t available_memory_bytes() {
+  size_t bytes = value_of("/proc/meminfo", "MemAvailable:") << 10;
+  if (bytes == 0) bytes = memory_bytes();
+  for_each_group(
+      [&](const std::string& folder) { bytes = std::min(bytes, left_in_group(folder)); });
+  return bytes;
+}
+
+size_t resident_bytes() { return value_of("/proc/self/status", "VmRSS:") << 10; }
+size_t peak_resident_bytes() { return value_of("/proc/self/status", "VmHWM:") << 10; }
+
+void forget_peak_resident_bytes() {
+  // Memory that was given back is resident until the allocator returns it.
+  ::malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";  // see proc(5)
 }
 
 size_t l2_cache_bytes() {

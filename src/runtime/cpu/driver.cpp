@@ -68,6 +68,12 @@ class CpuDriver final : public Driver {
   }
   void release(int, void* data) const noexcept override { std::free(data); }
 
+  MemoryUse memory_use(int) const override {
+    return {
+        .free = available_memory_bytes(), .used = resident_bytes(), .peak = peak_resident_bytes()};
+  }
+  void forget_memory_peak(int) const override { forget_peak_resident_bytes(); }
+
   void* make_stream(int) const override { return nullptr; }
   void destroy_stream(int, void*) const noexcept override {}
   void synchronize(int, void*) const override {}

@@ -76,6 +76,14 @@ class CudaDriver final : public Driver {
     if (cudaSetDevice(index) == cudaSuccess) cudaFree(data);
   }
 
+  MemoryUse memory_use(int index) const override {
+    use(index);
+    size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    return {.free = free, .used = total - free, .peak = total - free};
+  }
+  void forget_memory_peak(int) const override {}
+
   // A blocking stream: it keeps order with the default stream, which Buffer's own copies use.
   void* make_stream(int index) const override {
     use(index);
