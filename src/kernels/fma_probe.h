@@ -40,8 +40,12 @@ struct FmaProbe {
     const float a = args.a, b = args.b;
     auto x = p.full(shape<1, C::cols>, float(row));
     auto four = [=](float v) { return a * (a * (a * (a * v + b) + b) + b) + b; };
-    for (int i = 0; i < args.rounds; ++i)
-      update(x, [=](float v) { return four(four(four(four(v)))); });
+    // A CPU's window over the program must hold as many chains as keep its units busy: a chain of 16
+    // on each of the vectors in flight does not fit on Zen 5, one of 8 does.
+    for (int i = 0; i < args.rounds; ++i) {
+      update(x, [=](float v) { return four(four(v)); });
+      update(x, [=](float v) { return four(four(v)); });
+    }
     auto cols = p.arange(shape<C::cols>) + start;
     p.store(args.y.row(row), cols, x, cols < args.y.cols);
   }

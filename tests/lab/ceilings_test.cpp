@@ -1,0 +1,36 @@
+// Ceilings are what nothing passes.
+#include "lab/ceilings.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/on_device.h"
+
+namespace cria::test {
+namespace {
+
+class CeilingsTest : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Backends, CeilingsTest, every_backend(), backend_name);
+
+// The library's product does nothing but multiply and add: as fast as that goes, and no faster.
+TEST_P(CeilingsTest, ProductsStayBelowMultiplyAdds) {
+  Stream stream(device());
+  const Ceiling fma = fma_ceiling(device()), product = product_ceiling(device(), DType::f32);
+  const std::vector<Timing> timings =
+      measure(stream, {product.contender, fma.contender}, {.budget_s = 1, .min_rounds = 21});
+  const Ratio times = speed_ratio(timings[0], timings[1]);
+  const double scale = product.amount / fma.amount;  // from times to rates
+  EXPECT_LE(times.p10 * scale, 1) << "the product's rate is " << times.median * scale
+                                  << " of the multiply-adds'";
+  EXPECT_GT(times.p90 * scale, 0.05);
+}
+
+TEST_P(CeilingsTest, FiguresHaveNamesUnitsAndRates) {
+  for (const CeilingFigure& figure : measure_ceilings(device(), {.budget_s = 0, .min_rounds = 3})) {
+    EXPECT_GT(figure.value, 0) << figure.name;
+    const bool bytes = figure.name.starts_with("copy") || figure.name == "read";
+    EXPECT_EQ(figure.unit, bytes ? "GB/s" : "TFLOP/s") << figure.name;
+  }
+}
+
+}  // namespace
+}  // namespace cria::test
