@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 
@@ -60,11 +61,20 @@ class Teller final : public RunObserver {
     std::fflush(stdout);
   }
 
+  void first_loss(double loss, double of_a_guess) override {
+    constexpr double kNear = 0.1;  // of it: wide models begin a little above
+    const bool near = std::abs(loss - of_a_guess) <= kNear * of_a_guess;
+    say(fmt::format("the first loss is {:.4f}, {} ln(vocabulary) = {:.4f}{}", loss,
+                    near ? "near" : "and should be near", of_a_guess,
+                    near ? ", as it should be" : ": above it, the first weights are too large"));
+    write({{"first_loss", loss}, {"loss_of_a_guess", of_a_guess}});
+  }
   void stepped(const StepReport& r) override {
     const std::string line = fmt::format(
-        "{} loss {:.4f}  {:.0f} tokens/s  {:.1f} ms ({:.1f} + {:.1f} + {:.1f})  {:.0f} MiB  ETA {}",
-        progress_bar(r.step, r.steps), r.loss, r.tokens_per_s, r.step_ms, r.times.forward_ms,
-        r.times.backward_ms, r.times.optimizer_ms, double(r.memory.total()) / (1 << 20),
+        "{} loss {:.4f}  {:.0f} samples/s  {:.0f} tokens/s  {:.1f} ms ({:.1f}+{:.1f}+{:.1f})  ETA "
+        "{}",
+        progress_bar(r.step, r.steps, 10), r.loss, r.samples_per_s, r.tokens_per_s, r.step_ms,
+        r.times.forward_ms, r.times.backward_ms, r.times.optimizer_ms,
         show_duration(double(r.steps - r.step) * r.step_ms * 1e-3));
     if (progress_.shown()) {
       progress_.show(line);
@@ -80,8 +90,11 @@ class Teller final : public RunObserver {
            {"forward_ms", r.times.forward_ms},
            {"backward_ms", r.times.backward_ms},
            {"optimizer_ms", r.times.optimizer_ms},
+           {"samples_per_s", r.samples_per_s},
            {"tokens_per_s", r.tokens_per_s},
-           {"memory_bytes", r.memory.total()}});
+           {"memory_bytes", r.memory.total()},
+           {"peak_memory_bytes", r.peak_bytes}});
+    tell_memory(r);
   }
   void validated(int64_t step, double loss) override {
     say(fmt::format("step {}: validation loss {:.4f}", step, loss));
@@ -97,6 +110,15 @@ class Teller final : public RunObserver {
   }
 
  private:
+  // Once, and again at the end if it has become more.
+  void tell_memory(const StepReport& r) {
+    const double planned = double(r.memory.total()) / (1 << 20);
+    const double peak = double(r.peak_bytes) / (1 << 20);
+    if (told_peak_ > 0 && (r.step < r.steps || peak < told_peak_ + 1)) return;
+    say(fmt::format("memory: {:.0f} MiB planned, {:.0f} measured at most{}", planned, peak,
+                    told_peak_ > 0 ? "" : " so far"));
+    told_peak_ = peak;
+  }
   void say(const std::string& line) {
     progress_.clear();
     fmt::print("{}\n", line);
@@ -113,6 +135,7 @@ class Teller final : public RunObserver {
   const bool every_report_;  // else, where there is no terminal, about fifty
   std::ofstream log_;
   int64_t first_step_ = 0, next_line_ = 0;
+  double told_peak_ = 0;  // MiB
 };
 
 // The checkpoint to go on from, if there is one, after taking the options it was made with where

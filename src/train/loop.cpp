@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "model/checkpoint.h"
 #include "plans/decoder.h"
+#include "runtime/memory_use.h"
 #include "train/generate.h"
 #include "train/state.h"
 
@@ -20,6 +21,7 @@ class Run {
       : options_(options),
         data_(data),
         observer_(observer),
+        peak_(options.trainer.device, PeakMemory::Since::process),
         trainer_(make_trainer(options.trainer)),
         tokens_(size_t(rows()) * options.trainer.accumulate),
         targets_(tokens_.size()) {}
@@ -73,6 +75,7 @@ class Run {
       load_state(*trainer_, *latest, options_.seed);
     else if (!options_.start.empty())
       load_model(*trainer_, options_.start);
+    fresh_ = !latest && options_.start.empty();
     reported_ = saved_ = trainer_->steps();
   }
 
@@ -90,6 +93,8 @@ class Run {
     for (int i = 0; i < options_.trainer.accumulate; ++i) batches.push_back(batch(number, i));
     rate_ = options_.schedule.rate(number);
     trainer_->step(batches, rate_, reports(number + 1));
+    if (fresh_ && number == 0)
+      observer_.first_loss(trainer_->loss(), std::log(double(options_.trainer.model.vocab)));
     if (reports(trainer_->steps())) report();
     if (due(options_.validate_every)) validate();
     if (samples() && due(options_.sample_every)) sample();
@@ -102,15 +107,19 @@ class Run {
     const int64_t steps = trainer_->steps() - reported_;
     if (steps == 0) return;
     const double seconds = std::chrono::duration<double>(Clock::now() - since_).count();
+    const double samples = double(options_.trainer.batch) * options_.trainer.accumulate;
+    const double samples_per_s = samples * double(steps) / seconds;
     observer_.stepped({.step = trainer_->steps(),
                        .steps = options_.schedule.steps,
                        .loss = loss,
                        .learning_rate = rate_,
                        .gradient_norm = trainer_->gradient_norm(),
                        .step_ms = 1e3 * seconds / double(steps),
-                       .tokens_per_s = double(tokens_.size()) * double(steps) / seconds,
+                       .samples_per_s = samples_per_s,
+                       .tokens_per_s = samples_per_s * options_.trainer.seq,
                        .times = trainer_->times(),
-                       .memory = trainer_->memory()});
+                       .memory = trainer_->memory(),
+                       .peak_bytes = peak_.bytes()});
     result_.loss = loss;
     reported_ = trainer_->steps();
     since_ = Clock::now();
@@ -177,6 +186,7 @@ class Run {
     TokenSampler sampler({.seed = options_.seed + uint64_t(trainer_->steps())});
     const auto tokens = generate(*decoder, sampler, prompt_, options_.sample_tokens,
                                  data_.tokenizer->eos(), [this](int32_t) { return !stopping(); });
+    peak_.bytes();  // while the decoder is there
     observer_.sampled(trainer_->steps(), options_.sample_prompt + data_.tokenizer->decode(tokens));
   }
 
@@ -199,10 +209,12 @@ class Run {
   const RunOptions& options_;
   const RunData& data_;
   RunObserver& observer_;
+  PeakMemory peak_;
   std::unique_ptr<Trainer> trainer_;
   std::vector<int32_t> tokens_, targets_;
   std::vector<int32_t> prompt_;  // of samples
   Clock::time_point since_;
+  bool fresh_ = false;  // neither a checkpoint nor a model to begin from
   int64_t reported_ = 0, saved_ = 0, validated_ = 0;
   double first_loss_ = 0;
   float rate_ = 0;

@@ -50,15 +50,18 @@ struct StepReport {
   double learning_rate = 0;
   double gradient_norm = 0;
   double step_ms = 0;  // wall clock per step since the last report
-  double tokens_per_s = 0;
+  double samples_per_s = 0, tokens_per_s = 0;
   StepTimes times;
-  TrainerMemory memory;
+  TrainerMemory memory;    // as planned
+  int64_t peak_bytes = 0;  // measured (runtime/memory_use.h): on the CPU the whole process's
 };
 
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
   virtual void began(const Trainer&, int64_t /*first_step*/) {}
+  // Of the first step from fresh weights: a guess among the model's vocabulary loses its logarithm.
+  virtual void first_loss(double /*loss*/, double /*of_a_guess*/) {}
   virtual void stepped(const StepReport&) {}
   virtual void validated(int64_t /*step*/, double /*loss*/) {}
   virtual void sampled(int64_t /*step*/, const std::string& /*text*/) {}

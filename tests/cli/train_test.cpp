@@ -14,10 +14,15 @@ TEST_F(Cli, TrainsResumesAndGenerates) {
           file("run") + " --steps 5 --json " + file("log"));
   ASSERT_EQ(output.exit_code, 0) << output.err;
   EXPECT_NE(output.out.find("validation loss"), std::string::npos) << output.out;
+  EXPECT_NE(output.out.find("near ln(vocabulary) = 5.5452, as it should be"), std::string::npos)
+      << output.out;
+  EXPECT_NE(output.out.find(" MiB planned, "), std::string::npos) << output.out;
+  EXPECT_NE(output.out.find(" samples/s "), std::string::npos) << output.out;
   output =
       run("train --resume --device cpu --steps 7 --out " + file("run") + " --json " + file("log"));
   ASSERT_EQ(output.exit_code, 0) << output.err;
   EXPECT_NE(output.out.find("resumed at step 5"), std::string::npos) << output.out;
+  EXPECT_EQ(output.out.find("ln(vocabulary)"), std::string::npos) << output.out;
   EXPECT_NE(read_text(file("log")).find("{\"step\":7,\"loss\":"), std::string::npos);
 
   const std::string generate = "generate --device cpu --quiet --tokens 20 --model " +

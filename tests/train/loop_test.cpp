@@ -31,9 +31,13 @@ class Notes final : public RunObserver {
   int64_t stop_at = -1;
   bool stop_in_validation = false;
   std::vector<double> step_ms;
+  std::vector<StepReport> reports;
+  std::vector<double> first_losses;
   std::chrono::milliseconds batch_takes{0}, validation_takes{0};
 
+  void first_loss(double loss, double of_a_guess) override { first_losses = {loss, of_a_guess}; }
   void stepped(const StepReport& r) override {
+    reports.push_back(r);
     losses[r.step] = r.loss;
     step_ms.push_back(r.step_ms);
     if (r.step == stop_at) stop = true;
@@ -219,6 +223,41 @@ TEST_P(LoopTest, RefusesToResumeAnotherRun) {
   o.resume = true;
   o.trainer.model.ffn += 8;
   expect_error([&] { run(o, notes); }, "other sizes");
+}
+
+TEST_P(LoopTest, ReportsRatesAndMemoryThatAgree) {
+  RunOptions o = options(4);
+  o.trainer.accumulate = 2, o.report_every = 2;
+  Notes notes;
+  run(o, notes);
+  ASSERT_EQ(notes.reports.size(), 2u);
+  for (const StepReport& r : notes.reports) {
+    EXPECT_NEAR(r.samples_per_s * o.trainer.seq, r.tokens_per_s, 1e-9 * r.tokens_per_s);
+    EXPECT_NEAR(r.samples_per_s * r.step_ms * 1e-3, o.trainer.batch * 2, 1e-6);
+    EXPECT_GT(r.memory.total(), 0);
+    EXPECT_GE(r.peak_bytes, r.memory.total());
+  }
+}
+
+// Fresh weights know nothing: the loss is that of a guess. Other weights are no beginning.
+TEST_P(LoopTest, TheFirstLossIsThatOfAGuess) {
+  RunOptions o = options(3);
+  Notes fresh, resumed, started;
+  run(o, fresh);
+  ASSERT_EQ(fresh.first_losses.size(), 2u);
+  EXPECT_EQ(fresh.first_losses[0], fresh.losses.at(1));
+  EXPECT_DOUBLE_EQ(fresh.first_losses[1], std::log(256.0));
+  EXPECT_NEAR(fresh.first_losses[0], fresh.first_losses[1], 0.1);
+
+  o.resume = true, o.schedule.steps = 5;
+  run(o, resumed);
+  EXPECT_EQ(resumed.losses.size(), 2u);
+  EXPECT_TRUE(resumed.first_losses.empty());
+
+  o.resume = false, o.start = *CheckpointFolder(folder_).latest(), o.out.clear();
+  run(o, started);
+  EXPECT_EQ(started.losses.size(), 5u);
+  EXPECT_TRUE(started.first_losses.empty());
 }
 
 }  // namespace
