@@ -50,11 +50,16 @@ const Axis kAxes[] = {{"batch", [](TrainerOptions& o) -> int& { return o.batch; 
 std::vector<PlanFigures> measure_plans(const GrowthOptions& options, const TrainerOptions& how) {
   const GeneratedData data(how.model.vocab, how.batch, how.seq, 1);
   return compare_plans(
-      {.trainer = how, .plans = options.plans, .steps = options.steps, .stop = &interrupted()},
-      [&](int64_t step, auto tokens, auto targets) {
-        data.fill_batch(uint64_t(step), Split::train, tokens, targets);
-      },
-      [](const std::string&, int, int) {});
+             {.trainer = how,
+              .plans = options.plans,
+              .steps = options.steps,
+              .time_launches = false,
+              .stop = &interrupted()},
+             [&](int64_t step, auto tokens, auto targets) {
+               data.fill_batch(uint64_t(step), Split::train, tokens, targets);
+             },
+             [](const std::string&, int, int) {})
+      .plans;
 }
 
 std::string ratio(double now, double before) {

@@ -19,8 +19,8 @@ namespace {
 struct CompareCommand {
   ModelOptions model;
   std::vector<std::string> plans;
-  int steps = 0;  // 0: 5 on the CPU, 50 on CUDA
-  bool kernels = false;
+  int steps = 0;
+  bool kernels = false, wide = false;
   std::string json;
 };
 
@@ -29,9 +29,8 @@ int run_compare(const CompareCommand& o, const std::string& command_line) {
   const bool cuda = trainer.device.backend == Backend::cuda;
   CompareOptions options{.trainer = trainer,
                          .plans = o.plans.empty() ? plan_names() : o.plans,
-                         .steps = o.steps > 0 ? o.steps : (cuda ? 50 : 5),
+                         .steps = o.steps,
                          .seed = o.model.seed,
-                         .time_launches = o.kernels,
                          .stop = &interrupted()};
   for (std::string& plan : options.plans) {  // before hours of the others
     plan = find_plan(plan);
@@ -46,26 +45,27 @@ int run_compare(const CompareCommand& o, const std::string& command_line) {
   Json json = describe_run(trainer.device, command_line);
   if (!o.json.empty()) check_writable(o.json);
   ProgressLine progress;
-  const auto figures = compare_plans(
+  const Comparison comparison = compare_plans(
       options,
       [&](int64_t step, std::span<int32_t> tokens, std::span<int32_t> targets) {
         data.fill_batch(uint64_t(step), Split::train, tokens, targets);
       },
       [&](const std::string& plan, int step, int steps) {
-        progress.show(fmt::format("{} {}", plan, progress_bar(step, steps)));
+        progress.show(steps > 0 ? fmt::format("{} {}", plan, progress_bar(step, steps))
+                                : fmt::format("{}: first steps", plan));
       });
   progress.clear();
-  if (figures.empty()) throw Interrupted();
-  fmt::print("{}\n", to_table(figures));
+  if (comparison.plans.empty()) throw Interrupted();
+  fmt::print("{}{}", to_table(comparison, o.wide), to_bounds(comparison));
   if (o.kernels)
-    for (const PlanFigures& f : figures)
+    for (const PlanFigures& f : comparison.plans)
       fmt::print("\n{}, launch by launch{}:\n{}\n", f.plan, cuda ? " outside the graph" : "",
                  to_kernel_table(f));
   json["config"] = o.model.model_name();
   json["batch"] = trainer.batch;
   json["seq"] = trainer.seq;
   json["dtype"] = trainer.precision == Precision::tf32 ? "tf32" : name_of(trainer.dtype);
-  json["plans"] = to_json(figures);
+  json.update(to_json(comparison));
   if (!o.json.empty()) write_json(o.json, json);
   if (interrupted()) throw Interrupted();  // what had been measured by then is shown
   return 0;
@@ -87,10 +87,15 @@ void add_compare_command(CLI::App& program, Invocation& invocation) {
       ->option_text("N");
   command->add_flag("--recompute", options->model.recompute,
                     "Let plan flash keep less for the backward pass and compute it again");
-  command->add_option("--steps", options->steps, "Timed steps (default: 5 on the CPU, 50 on CUDA)")
+  command
+      ->add_option(
+          "--steps", options->steps,
+          "Timed steps of each plan (default: 50 on CUDA, as many as take 1.5 s on the CPU, 5 to "
+          "200)")
       ->check(CLI::Range(1, 1 << 20))
       ->option_text("N");
   command->add_flag("--kernels", options->kernels, "Show where each plan's step goes, by kernel");
+  command->add_flag("--wide", options->wide, "Show all columns, more than a terminal of 100 has");
   command->add_option("--json", options->json, "Write all figures to this file")
       ->option_text("FILE");
   command->footer("For example: cria compare --config debug --batch 1 --seq 2048");

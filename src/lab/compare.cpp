@@ -1,25 +1,38 @@
 #include "lab/compare.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
+#include <memory>
+#include <span>
 
-#include "base/json.h"
-#include "base/quantile.h"
-#include "base/table.h"
 #include "runtime/event.h"
+#include "runtime/memory_use.h"
 
 namespace cria {
 namespace {
 
-double median(const std::vector<double>& values) {
-  return values.empty() ? 0 : quantile(values, 0.5);
-}
-
 // Steps put into the stream before the host waits for them: as in training, the queue is not empty
 // when a step begins.
 constexpr int kStepsInFlight = 10;
+
+// How many steps are timed, and how many of them are a turn.
+struct Pace {
+  int steps, turn;
+};
+
+// On a CPU nothing is queued: there a turn is long enough that it hardly matters what the others
+// have left in the caches.
+Pace pace_of(const CompareOptions& options, double step_ms) {
+  constexpr double kTurnMs = 20, kPlanMs = 1500;
+  constexpr int kLeastTurns = 5, kMostSteps = 200, kStepsOnCuda = 50;
+  const bool cuda = options.trainer.device.backend == Backend::cuda;
+  const auto fitting = [&](double ms, int least, int most) {
+    return static_cast<int>(std::clamp<double>(ms / step_ms, least, most));
+  };
+  int steps = options.steps;
+  if (steps == 0) steps = cuda ? kStepsOnCuda : fitting(kPlanMs, kLeastTurns, kMostSteps);
+  const int turn = cuda ? kStepsInFlight : fitting(kTurnMs, 1, kStepsInFlight);
+  return {steps, std::clamp(steps / kLeastTurns, 1, turn)};
+}
 
 // One plan in training.
 class PlanRun {
@@ -30,6 +43,7 @@ class PlanRun {
         how_(with_plan(options.trainer, plan)),
         batches_(batches),
         progress_(progress),
+        peak_(how_.device),
         trainer_(make_trainer(how_)),
         tokens_(rows() * how_.accumulate),
         targets_(tokens_.size()),
@@ -39,194 +53,186 @@ class PlanRun {
     for (int i = 0; i <= kStepsInFlight; ++i) marks_.emplace_back(how_.device);
   }
 
-  PlanFigures run() {
-    next_batch();
-    out_.record = trainer_->record_step(micro_, options_.learning_rate, Recorder::Mode::count);
-    out_.losses.push_back(trainer_->loss());
-    for (const bool timed : {false, true}) {  // each captures its graph
-      if (stopped()) break;
-      next_batch();
-      trainer_->step(micro_, options_.learning_rate, timed);
-      out_.losses.push_back(trainer_->loss());
-    }
-    while (ssize(steps_) < options_.steps && !stopped()) run_some();
-    summarise();
-    if (options_.time_launches)
-      out_.record = trainer_->record_step(micro_, options_.learning_rate, Recorder::Mode::time);
-    return out_;
-  }
-
- private:
   static TrainerOptions with_plan(TrainerOptions how, const std::string& plan) {
     how.plan = plan;
     return how;
   }
+
+  // The steps before those that are timed, while no other plan runs: launch by launch, then as they
+  // will be timed. On CUDA each captures its graph.
+  void warm_up() {
+    if (stopped()) return;
+    peak_.restart();
+    next_batch();
+    out_.record = trainer_->record_step(micro_, options_.learning_rate, Recorder::Mode::count);
+    out_.losses.push_back(trainer_->loss());
+    for (const bool timed : {false, true}) {
+      if (stopped()) return;
+      if (!timed && how_.device.backend == Backend::cpu) continue;  // there is no graph
+      next_batch();
+      marks_[0].record(trainer_->stream());
+      trainer_->step(micro_, options_.learning_rate, timed);
+      marks_[1].record(trainer_->stream());
+      out_.losses.push_back(trainer_->loss());
+    }
+    first_ms_ = elapsed_us(marks_[0], marks_[1]) * 1e-3;
+    out_.peak_bytes = peak_.bytes();
+    out_.memory = trainer_->memory();
+  }
+  Pace pace() const { return pace_of(options_, first_ms_); }
+
+  // The next turn; false when the plan was stopped in it, and nothing of it counts.
+  bool take_turn(const Pace& pace) {
+    const int count = std::min(pace.turn, pace.steps - timed_);
+    all_steps_ = static_cast<int>(trainer_->steps()) + pace.steps - timed_;
+    marks_[0].record(trainer_->stream());
+    for (int done = 0; done < count;) {
+      if (stopped()) return false;
+      next_batch();
+      trainer_->step(micro_, options_.learning_rate, ++done == count);
+      marks_[done].record(trainer_->stream());
+    }
+    Turn turn{.loss = trainer_->loss()};  // waits for all
+    if (stopped()) return false;
+    for (int i = 0; i < count; ++i) turn.ms.push_back(elapsed_us(marks_[i], marks_[i + 1]) * 1e-3);
+    turn.times = trainer_->times();
+    turns_.push_back(std::move(turn));
+    timed_ += count;
+    return true;
+  }
+  bool finished(const Pace& pace) const { return timed_ >= pace.steps; }
+  int turns() const { return static_cast<int>(ssize(turns_)); }
+
+  // Of the first so many turns.
+  PlanFigures figures(int turns) {
+    if (options_.time_launches && !stopped()) {
+      next_batch();
+      out_.record = trainer_->record_step(micro_, options_.learning_rate, Recorder::Mode::time);
+    }
+    std::vector<double> steps, forward, backward, optimizer;
+    for (const Turn& turn : std::span(turns_).first(turns)) {
+      steps.insert(steps.end(), turn.ms.begin(), turn.ms.end());
+      out_.turns.samples_us.push_back(1e3 * quantile(turn.ms, 0.5));
+      out_.losses.push_back(turn.loss);
+      forward.push_back(turn.times.forward_ms);
+      backward.push_back(turn.times.backward_ms);
+      optimizer.push_back(turn.times.optimizer_ms);
+    }
+    out_.step_ms = quantile(steps, 0.5);
+    out_.spread = (quantile(steps, 0.75) - quantile(steps, 0.25)) / out_.step_ms;
+    out_.times = {quantile(forward, 0.5), quantile(backward, 0.5), quantile(optimizer, 0.5)};
+    out_.samples_per_s = 1e3 * how_.batch * how_.accumulate / out_.step_ms;
+    out_.tokens_per_s = out_.samples_per_s * how_.seq;
+    return std::move(out_);
+  }
+
+ private:
   size_t rows() const { return size_t(how_.batch) * how_.seq; }
   bool stopped() const { return options_.stop && *options_.stop; }
 
   void next_batch() {
     const int64_t step = trainer_->steps();
+    progress_(how_.plan, static_cast<int>(step), all_steps_);
     for (int i = 0; i < how_.accumulate; ++i) {
       const auto t = std::span(tokens_).subspan(i * rows(), rows());
       const auto y = std::span(targets_).subspan(i * rows(), rows());
       batches_(step * how_.accumulate + i, t, y);
       micro_[i] = {t, y};
     }
-    progress_(how_.plan, static_cast<int>(step), options_.steps + kWarmUp);
   }
-
-  void run_some() {
-    const int count =
-        std::min<int>(kStepsInFlight, options_.steps - static_cast<int>(ssize(steps_)));
-    int done = 0;
-    marks_[0].record(trainer_->stream());
-    while (done < count && !stopped()) {
-      next_batch();
-      trainer_->step(micro_, options_.learning_rate, done == count - 1);
-      marks_[++done].record(trainer_->stream());
-    }
-    out_.losses.push_back(trainer_->loss());
-    for (int i = 0; i < done; ++i) steps_.push_back(elapsed_us(marks_[i], marks_[i + 1]) * 1e-3);
-    const StepTimes times = trainer_->times();
-    forward_.push_back(times.forward_ms);
-    backward_.push_back(times.backward_ms);
-    optimizer_.push_back(times.optimizer_ms);
-  }
-
-  void summarise() {
-    out_.step_ms = median(steps_);
-    if (!steps_.empty())
-      out_.spread = (quantile(steps_, 0.75) - quantile(steps_, 0.25)) / out_.step_ms;
-    out_.times = {median(forward_), median(backward_), median(optimizer_)};
-    if (out_.step_ms > 0) {
-      out_.samples_per_s = 1e3 * how_.batch * how_.accumulate / out_.step_ms;
-      out_.tokens_per_s = out_.samples_per_s * how_.seq;
-    }
-    out_.memory = trainer_->memory();
-  }
-
-  static constexpr int kWarmUp = 3;  // steps before those that are timed
 
   const CompareOptions& options_;
   const TrainerOptions how_;
   const BatchSource& batches_;
   const CompareProgress& progress_;
+  PeakMemory peak_;
   std::unique_ptr<Trainer> trainer_;
   std::vector<int32_t> tokens_, targets_;
   std::vector<HostBatch> micro_;
   std::vector<Event> marks_;
-  std::vector<double> steps_, forward_, backward_, optimizer_;
+  struct Turn {
+    std::vector<double> ms = {};  // of each step
+    double loss = 0;              // of the last one, as are the times
+    StepTimes times = {};
+  };
+  std::vector<Turn> turns_;
+  int timed_ = 0;  // steps of all turns
+  double first_ms_ = 0;
+  int all_steps_ = 0;
   PlanFigures out_;
+};
+
+class Comparer {
+ public:
+  Comparer(const CompareOptions& options, const BatchSource& batches,
+           const CompareProgress& progress)
+      : options_(options), batches_(batches), progress_(progress) {}
+
+  Comparison run() {
+    out_.free_bytes =
+        options_.free_bytes ? *options_.free_bytes : memory_use(options_.trainer.device).free;
+    for (const std::string& plan : options_.plans)
+      out_.needed_bytes += planned_memory(PlanRun::with_plan(options_.trainer, plan)).total();
+    // What the libraries ask for is not planned.
+    out_.in_turn =
+        options_.plans.size() == 1 || out_.needed_bytes + out_.needed_bytes / 8 <= out_.free_bytes;
+    out_.in_turn ? run_in_turn() : run_one_after_another();
+    for (PlanFigures& f : out_.plans) f.speedup = speed_ratio(f.turns, out_.plans[0].turns);
+    return std::move(out_);
+  }
+
+ private:
+  bool stopped() const { return options_.stop && *options_.stop; }
+  std::unique_ptr<PlanRun> begin(const std::string& plan) {
+    auto run = std::make_unique<PlanRun>(options_, plan, batches_, progress_);
+    run->warm_up();
+    return run;
+  }
+
+  void run_in_turn() {
+    std::vector<std::unique_ptr<PlanRun>> runs;
+    for (const std::string& plan : options_.plans) {
+      if (stopped()) return;
+      runs.push_back(begin(plan));
+    }
+    if (stopped() || runs.empty()) return;
+    const Pace pace = runs[0]->pace();
+    TurnOrder turns(runs.size());
+    int rounds = 0;
+    const auto round = [&] {
+      for (const size_t i : turns.next())
+        if (!runs[i]->take_turn(pace)) return false;
+      return true;
+    };
+    while (!runs[0]->finished(pace) && round()) ++rounds;
+    if (rounds == 0) return;
+    for (const auto& run : runs) out_.plans.push_back(run->figures(rounds));
+  }
+
+  void run_one_after_another() {
+    std::optional<Pace> pace;
+    for (const std::string& plan : options_.plans) {
+      if (stopped()) return;
+      const std::unique_ptr<PlanRun> run = begin(plan);
+      if (stopped()) return;
+      if (!pace) pace = run->pace();
+      while (!run->finished(*pace) && run->take_turn(*pace)) {
+      }
+      if (run->turns() > 0) out_.plans.push_back(run->figures(run->turns()));
+    }
+  }
+
+  const CompareOptions& options_;
+  const BatchSource& batches_;
+  const CompareProgress& progress_;
+  Comparison out_;
 };
 
 }  // namespace
 
-std::vector<PlanFigures> compare_plans(const CompareOptions& options, const BatchSource& batches,
-                                       const CompareProgress& progress) {
-  std::vector<PlanFigures> out;
-  for (const std::string& plan : options.plans) {
-    if (options.stop && *options.stop) break;
-    PlanFigures figures = PlanRun(options, plan, batches, progress).run();
-    if (figures.step_ms == 0) break;  // stopped before a step was timed
-    out.push_back(std::move(figures));
-    out.back().speedup = out.front().step_ms / out.back().step_ms;
-  }
-  return out;
-}
-
-std::string to_table(const std::vector<PlanFigures>& figures) {
-  Table table({{"plan", Table::Align::left},
-               {"loss"},
-               {"ms/step"},
-               {"±%"},
-               {"forward"},
-               {"backward"},
-               {"optimizer"},
-               {"samples/s"},
-               {"tokens/s"},
-               {"MiB"},
-               {"launches/block"},
-               {"/step"},
-               {"GB moved"},
-               {"speed-up"}});
-  for (const PlanFigures& f : figures)
-    table.add_row(
-        {f.plan, fmt::format("{:.5f}", f.losses.empty() ? 0 : f.losses.back()),
-         fmt::format("{:.3f}", f.step_ms), fmt::format("{:.1f}", 50 * f.spread),
-         fmt::format("{:.3f}", f.times.forward_ms), fmt::format("{:.3f}", f.times.backward_ms),
-         fmt::format("{:.3f}", f.times.optimizer_ms), fmt::format("{:.1f}", f.samples_per_s),
-         fmt::format("{:.0f}", f.tokens_per_s),
-         fmt::format("{:.0f}", double(f.memory.total()) / (1 << 20)),
-         fmt::format("{} + {}", f.record.block_forward, f.record.block_backward),
-         fmt::format("{}", f.record.count()), fmt::format("{:.2f}", f.record.cost().bytes() * 1e-9),
-         fmt::format("{:.2f}x", f.speedup)});
-  return table.to_string();
-}
-
-std::string to_kernel_table(const PlanFigures& figures) {
-  struct Sum {
-    int count = 0;
-    double us = 0;
-    Cost cost;
-  };
-  std::map<std::pair<std::string, std::string>, Sum> sums;
-  double total = 0;
-  for (const LaunchRecord& l : figures.record.launches) {
-    Sum& sum = sums[{l.name, l.config}];
-    sum.count += l.launches, sum.us += l.time_us, sum.cost += l.cost;
-    total += l.time_us;
-  }
-  std::vector<std::pair<std::pair<std::string, std::string>, Sum>> rows(sums.begin(), sums.end());
-  std::ranges::stable_sort(rows, [](auto& a, auto& b) { return a.second.us > b.second.us; });
-  Table table({{"kernel", Table::Align::left},
-               {"configuration", Table::Align::left},
-               {"launches"},
-               {"us"},
-               {"us each"},
-               {"share [%]"},
-               {"GB/s"},
-               {"TFLOP/s"}});
-  for (const auto& [name, sum] : rows)
-    table.add_row({name.first, name.second, fmt::format("{}", sum.count),
-                   fmt::format("{:.0f}", sum.us), fmt::format("{:.2f}", sum.us / sum.count),
-                   fmt::format("{:.1f}", 100 * sum.us / total),
-                   fmt::format("{:.0f}", sum.cost.bytes() / sum.us * 1e-3),
-                   fmt::format("{:.1f}", sum.cost.flops / sum.us * 1e-6)});
-  double products = 0;
-  for (const auto& [name, sum] : rows) products += name.first == "product" ? sum.us : 0;
-  std::string out = table.to_string();
-  if (products > 0)
-    out += fmt::format("library products take {:.1f} ms; everything else adds {:.1f} %\n",
-                       products * 1e-3, 100 * (total / products - 1));
-  return out;
-}
-
-Json to_json(const std::vector<PlanFigures>& figures) {
-  Json out = Json::array();
-  for (const PlanFigures& f : figures)
-    out.push_back({{"plan", f.plan},
-                   {"losses", f.losses},
-                   {"step_ms", f.step_ms},
-                   {"spread", f.spread},
-                   {"forward_ms", f.times.forward_ms},
-                   {"backward_ms", f.times.backward_ms},
-                   {"optimizer_ms", f.times.optimizer_ms},
-                   {"samples_per_s", f.samples_per_s},
-                   {"tokens_per_s", f.tokens_per_s},
-                   {"memory_bytes",
-                    {{"weights", f.memory.weights},
-                     {"gradients", f.memory.gradients},
-                     {"optimizer", f.memory.optimizer},
-                     {"activations", f.memory.activations},
-                     {"workspace", f.memory.workspace},
-                     {"total", f.memory.total()}}},
-                   {"launches_per_block",
-                    {{"forward", f.record.block_forward}, {"backward", f.record.block_backward}}},
-                   {"launches_per_step", f.record.count()},
-                   {"bytes_moved", f.record.cost().bytes()},
-                   {"flops", f.record.cost().flops},
-                   {"speedup", f.speedup}});
-  return out;
+Comparison compare_plans(const CompareOptions& options, const BatchSource& batches,
+                         const CompareProgress& progress) {
+  return Comparer(options, batches, progress).run();
 }
 
 }  // namespace cria

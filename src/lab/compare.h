@@ -1,12 +1,15 @@
-// The plans side by side: the same weights, the same batches, one row of figures each.
+// The plans side by side: the same weights, the same batches, one row of figures each. They take turns
+// round by round where they fit into memory together, so that all see the same machine.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "lab/measure.h"
 #include "train/trainer.h"
 
 namespace cria {
@@ -14,11 +17,12 @@ namespace cria {
 struct CompareOptions {
   TrainerOptions trainer;          // the plan is filled in
   std::vector<std::string> plans;  // in the order of the table; the first is the yardstick
-  int steps = 10;                  // timed; some before them are not
+  int steps = 0;  // timed, of each plan; some before them are not. 0: as many as the pace allows
   float learning_rate = 3e-4f;
   uint64_t seed = 0;
-  bool time_launches = false;  // time each launch of one more step, for to_kernel_table
+  bool time_launches = true;  // time each launch of one more step, for what is said about kernels
   const std::atomic<bool>* stop = nullptr;  // ends after the step in progress
+  std::optional<size_t> free_bytes = {};    // for all plans together; else what the device has
 };
 
 struct PlanFigures {
@@ -28,26 +32,39 @@ struct PlanFigures {
   double spread = 0;                // (slowest - fastest) / median of the middle half of steps
   StepTimes times = {};             // medians
   double samples_per_s = 0, tokens_per_s = 0;
-  TrainerMemory memory = {};
-  StepRecord record = {};  // of a step outside the graph, timed if CompareOptions::time_launches
-  double speedup = 1;      // over the first plan
+  TrainerMemory memory = {};  // as planned, with the workspace that products asked for
+  int64_t peak_bytes = 0;     // measured, of this plan alone (runtime/memory_use.h)
+  StepRecord record = {};     // of a step outside the graph, timed if CompareOptions::time_launches
+  Timing turns = {};          // by round: the median step of each turn
+  Ratio speedup = {1, 1, 1};  // over the first plan, within rounds
+};
+
+struct Comparison {
+  std::vector<PlanFigures> plans;
+  bool in_turn = true;  // else one after another, for want of memory
+  size_t needed_bytes = 0, free_bytes = 0;
 };
 
 // Batches by step, the same for each plan; tokens and targets have B T elements.
 using BatchSource =
     std::function<void(int64_t step, std::span<int32_t> tokens, std::span<int32_t> targets)>;
 
-// Called before a plan's steps begin, and after each.
+// Called before each step of a plan; `steps` is 0 as long as it is not known how many there will be.
 using CompareProgress = std::function<void(const std::string& plan, int step, int steps)>;
 
-// After a stop, only plans of which steps were timed.
-std::vector<PlanFigures> compare_plans(const CompareOptions& options, const BatchSource& batches,
-                                       const CompareProgress& progress);
+// After a stop, what whole rounds have shown, or the plans that were timed if they do not take
+// turns.
+Comparison compare_plans(const CompareOptions& options, const BatchSource& batches,
+                         const CompareProgress& progress);
 
-std::string to_table(const std::vector<PlanFigures>& figures);
+// The columns that fit a terminal of 100, or all, and a sentence where plans did not take turns.
+std::string to_table(const Comparison& comparison, bool wide);
+// What takes a step's time in each plan, and what that means for the others; empty without times.
+std::string to_bounds(const Comparison& comparison);
 // Where a plan's step goes, by kernel and configuration, most time first.
 std::string to_kernel_table(const PlanFigures& figures);
 
-Json to_json(const std::vector<PlanFigures>& figures);
+// Of all plans, with the table of kernels where launches were timed.
+Json to_json(const Comparison& comparison);
 
 }  // namespace cria

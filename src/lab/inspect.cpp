@@ -113,8 +113,8 @@ std::string to_table(const Inspection& inspection) {
                {"operand", left},
                {"requests"},
                {"sectors"},
-               {"sectors/request"},
-               {"useful bytes/sector"},
+               {"/request"},
+               {"useful"},
                {"wavefronts"},
                {"conflicts"}});
   for (const LineCounts& line : trace.lines()) table.add_row(cells_of(inspection, line));

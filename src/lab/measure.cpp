@@ -72,6 +72,17 @@ Ratio speed_ratio(const Timing& a, const Timing& b) {
   return {quantile(ratios, 0.5), quantile(ratios, 0.1), quantile(ratios, 0.9)};
 }
 
+TurnOrder::TurnOrder(size_t rivals) : order_(rivals) {
+  std::iota(order_.begin(), order_.end(), size_t{0});
+}
+
+const std::vector<size_t>& TurnOrder::next() {
+  if (!order_.empty()) std::rotate(order_.begin(), order_.begin() + 1, order_.end());
+  if (odd_) std::reverse(order_.begin(), order_.end());
+  odd_ = !odd_;
+  return order_;
+}
+
 Sampler::Sampler(Stream& stream, const Contender& contender, const MeasureOptions& options)
     : stream_(stream),
       stop_(options.stop),
@@ -92,17 +103,13 @@ std::vector<Timing> measure(Stream& stream, const std::vector<Contender>& conten
   for (Sampler& sampler : samplers) sampler.sample_us();  // warm-up
 
   std::vector<Timing> timings(contenders.size());
-  std::vector<size_t> order(contenders.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+  TurnOrder turns(contenders.size());
   const auto begin = Clock::now();
   for (int round = 0; round < options.max_rounds; ++round) {
     const bool enough = round >= options.min_rounds &&
                         (seconds_since(begin) > options.budget_s || steady(timings, options.noise));
-    if (enough || order.empty()) break;
-    // Another place and other neighbours each round.
-    std::rotate(order.begin(), order.begin() + 1, order.end());
-    if (round % 2) std::reverse(order.begin(), order.end());
-    for (size_t i : order) timings[i].samples_us.push_back(samplers[i].sample_us());
+    if (enough || contenders.empty()) break;
+    for (size_t i : turns.next()) timings[i].samples_us.push_back(samplers[i].sample_us());
   }
   return timings;
 }

@@ -42,6 +42,18 @@ struct Ratio {
 };
 Ratio speed_ratio(const Timing& a, const Timing& b);
 
+// Who comes when: another place and other neighbours for each rival every round.
+class TurnOrder {
+ public:
+  explicit TurnOrder(size_t rivals);
+  // Of the next round.
+  const std::vector<size_t>& next();
+
+ private:
+  std::vector<size_t> order_;
+  bool odd_ = false;
+};
+
 struct MeasureOptions {
   double budget_s = 1.0;  // for all contenders together, beyond the least number of rounds
   double noise = 0.002;   // relative standard error of the medians to stop at

@@ -193,7 +193,17 @@ TEST_F(Cli, CompareShowsEveryPlan) {
                 json["plans"][0]["losses"].back().get<double>(), 1e-4);
     EXPECT_GT(plan.at("launches_per_step").get<int>(), 0);
     EXPECT_GT(plan.at("memory_bytes").at("total").get<int64_t>(), 0);
+    EXPECT_GT(plan.at("memory_bytes").at("measured_peak").get<int64_t>(), 0);
+    double share = 0;
+    for (const Json& kernel : plan.at("kernels")) {
+      EXPECT_NE(output.out.find(kernel.at("kernel").get<std::string>()), std::string::npos);
+      share += kernel.at("share").get<double>();
+    }
+    EXPECT_NEAR(share, 1, 1e-9);
   }
+  EXPECT_EQ(output.out.find("optimizer"), std::string::npos) << output.out;
+  const CliOutput wide = run("compare --config debug --device cpu --steps 2 --plans flash --wide");
+  EXPECT_NE(wide.out.find("optimizer"), std::string::npos) << wide.out;
 }
 
 TEST_F(Cli, DiffFindsThePlansEqual) {
