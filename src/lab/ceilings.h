@@ -24,6 +24,10 @@ struct Ceiling {
 // Moves `bytes` in total: half are read, half written, by the vendor's copy or memcpy on all cores.
 Ceiling copy_ceiling(Device device, double bytes);
 
+// The same for what is written where it was read, which a CPU does faster: a line that is overwritten
+// without having been read is fetched first, or written past the caches. On CUDA, a copy.
+Ceiling update_ceiling(Device device, double bytes);
+
 // Reads `bytes` and writes almost nothing.
 Ceiling read_ceiling(Device device, double bytes);
 

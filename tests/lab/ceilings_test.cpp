@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lab/bench.h"
 #include "runtime/on_device.h"
 
 namespace cria::test {
@@ -22,6 +23,18 @@ TEST_P(CeilingsTest, ProductsStayBelowMultiplyAdds) {
   EXPECT_LE(times.p10 * scale, 1) << "the product's rate is " << times.median * scale
                                   << " of the multiply-adds'";
   EXPECT_GT(times.p90 * scale, 0.05);
+}
+
+// Operands larger than the caches: two that write where they have read, and one that does not.
+TEST_P(CeilingsTest, KernelsStayBelowMemory) {
+  for (const char* name : {"accumulate", "adamw", "silu_up"}) {
+    const BenchResult result = bench(find_problem(name), {.device = device()},
+                                     {.measure = {.budget_s = 1, .min_rounds = 15}});
+    ASSERT_EQ(result.unit, "GB/s") << name;
+    for (const BenchRow& row : result.rows)
+      if (row.kind == BenchRow::Kind::kernel)
+        EXPECT_LE(row.of_ceiling.p10, 1) << name << ", median " << row.of_ceiling.median;
+  }
 }
 
 TEST_P(CeilingsTest, FiguresHaveNamesUnitsAndRates) {

@@ -41,7 +41,7 @@ class AdamW final : public Problem {
     }
   }
 
-  Ceiling ceiling() const override { return copy_ceiling(device(), cost().bytes()); }
+  Ceiling ceiling() const override { return update_ceiling(device(), cost().bytes()); }
 
  private:
   struct Set {
@@ -123,7 +123,7 @@ class Accumulate final : public Problem {
     }
   }
 
-  Ceiling ceiling() const override { return copy_ceiling(device(), cost().bytes()); }
+  Ceiling ceiling() const override { return update_ceiling(device(), cost().bytes()); }
 
  private:
   void prepare(Stream& stream) override {
