@@ -21,4 +21,5 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/cria-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/cria-config.cmake ${PROJECT_BINARY_DIR}/cria-config-version.cmake
               ${CMAKE_CURRENT_LIST_DIR}/cuda.cmake ${CMAKE_CURRENT_LIST_DIR}/kernels.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindUtf8proc.cmake
         DESTINATION ${CRIA_PACKAGE_DIR})

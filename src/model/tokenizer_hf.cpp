@@ -197,6 +197,8 @@ std::string normalize(const std::vector<NormalizeStep>& steps, std::string_view 
   for (const NormalizeStep& step : steps) {
     if (const auto* replace = std::get_if<ReplaceText>(&step))
       out = replaced(out, replace->from, replace->to);
+    else if (const auto* form = std::get_if<NormalForm>(&step))
+      out = normalized(out, *form);
     else if (!out.empty() && !goes_on)
       out.insert(0, std::get<PrependText>(step).text);
   }

@@ -11,6 +11,7 @@
 #include "model/bpe.h"
 #include "model/split_patterns.h"
 #include "model/tokenizer.h"
+#include "model/unicode.h"
 
 namespace cria {
 
@@ -21,7 +22,7 @@ struct PrependText {
 struct ReplaceText {
   std::string from, to;
 };
-using NormalizeStep = std::variant<PrependText, ReplaceText>;
+using NormalizeStep = std::variant<PrependText, ReplaceText, NormalForm>;
 
 // Pre-tokenizers cut it into words. In this order:
 struct PreTokenizeStep {

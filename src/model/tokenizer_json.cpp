@@ -19,7 +19,7 @@ constexpr int kMaxStrip = 1000;
 using Node = JsonFields<JsonMap>;
 
 [[noreturn]] void refuse(const Node& node, const std::string& what) {
-  fail_f("{}: {} is not supported; use a tokenizer of the Llama, GPT-2 or SmolLM kind",
+  fail_f("{}: {} is not supported; use a tokenizer of the Llama, GPT-2, SmolLM or Qwen 2 kind",
          node.where(), what);
 }
 [[noreturn]] void refuse_type(const Node& node) {
@@ -40,6 +40,14 @@ ReplaceText read_replace(const Node& node) {
   return {pattern.text("String"), node.text("content")};
 }
 
+std::optional<NormalForm> normal_form(std::string_view name) {
+  if (name == "NFC") return NormalForm::nfc;
+  if (name == "NFD") return NormalForm::nfd;
+  if (name == "NFKC") return NormalForm::nfkc;
+  if (name == "NFKD") return NormalForm::nfkd;
+  return std::nullopt;
+}
+
 void read_normalizer(const Node& node, std::vector<NormalizeStep>& out) {
   const std::string type = node.text("type");
   if (type == "Sequence")
@@ -48,6 +56,8 @@ void read_normalizer(const Node& node, std::vector<NormalizeStep>& out) {
     out.push_back(PrependText{node.text("prepend")});
   else if (type == "Replace")
     out.push_back(read_replace(node));
+  else if (const auto form = normal_form(type))
+    out.push_back(*form);
   else
     refuse_type(node);
   check_steps(out.size(), node);

@@ -1,6 +1,8 @@
-// As much Unicode as tokenizers need: UTF-8, and the classes letter, number and white space.
+// As much Unicode as tokenizers need: UTF-8, the classes letter, number and white space, and the
+// normal forms. What a character is comes from utf8proc, whose version of Unicode is the system's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,5 +26,19 @@ inline constexpr char32_t kInvalidChar = 0xffffffff;
 Utf8Char first_char(std::string_view text);
 
 std::string to_utf8(char32_t code);
+
+// How the same text is spelled in one way: with characters composed (C) or taken apart (D), those
+// that mean the same but look different kept apart or made one (K).
+enum class NormalForm { nfc, nfd, nfkc, nfkd };
+
+// Bytes that are no UTF-8 stay as they are.
+std::string normalized(std::string_view text, NormalForm form);
+
+// The version of Unicode, such as "15.0.0".
+std::string unicode_version();
+
+// Whether two texts, the first cut off before the second, are normalized as the whole would be:
+// what users see as one character was not cut.
+bool may_cut_between(char32_t before, char32_t after);
 
 }  // namespace cria

@@ -120,21 +120,32 @@ std::optional<TokenFile> open_cached(const fs::path& path, int width) {
   return TokenFile{std::move(file), width, want.count};
 }
 
+// Where the character that ends before `at` starts.
+size_t char_before(std::string_view text, size_t at) {
+  size_t start = at - 1;
+  while (start > 0 && at - start < 4 && (text[start] & 0xc0) == 0x80) --start;
+  return start;
+}
+
 }  // namespace
 
 size_t cut_for_tokenizing(std::string_view text, size_t wish) {
   if (text.size() <= wish + kReach) return text.size();
-  const auto is_space_before = [&](size_t at) {  // of the character that ends before `at`
-    size_t start = at - 1;
-    while (start > 0 && at - start < 4 && (text[start] & 0xc0) == 0x80) --start;
+  const auto is_space_before = [&](size_t at) {
+    const size_t start = char_before(text, at);
     return class_of(first_char(text.substr(start, at - start)).code) == CharClass::space;
   };
   for (size_t at = wish; at < wish + kReach; ++at) {
     if (text[at] != '\n' || at == 0 || is_space_before(at)) continue;
     if (class_of(first_char(text.substr(at + 1)).code) != CharClass::space) return at + 1;
   }
+  // Nor between a character and its accents: a normal form would join them.
+  const auto may_cut = [&](size_t at) {
+    const char32_t before = first_char(text.substr(char_before(text, at))).code;
+    return (text[at] & 0xc0) != 0x80 && may_cut_between(before, first_char(text.substr(at)).code);
+  };
   size_t at = wish + kReach;
-  while (at > wish && (text[at] & 0xc0) == 0x80) --at;
+  while (at > wish + 1 && !may_cut(at)) --at;
   return at;
 }
 

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/format.h"
 #include "base/json.h"
 #include "base/rng.h"
 #include "model/split_patterns.h"
@@ -69,9 +72,11 @@ TEST_P(TokenizerFixture, HardTextComesBack) {
       texts.push_back(text);
   }
   for (const std::string& text : texts) {
+    std::string want = text;
     // Metaspace takes a leading space for the one it would put there.
-    const bool takes_space = std::string(GetParam()) == "metaspace" && text.starts_with(' ');
-    EXPECT_EQ(tokenizer_->decode(tokenizer_->encode(text)), takes_space ? text.substr(1) : text);
+    if (std::string(GetParam()) == "metaspace" && text.starts_with(' ')) want.erase(0, 1);
+    if (std::string(GetParam()) == "qwen2") want = normalized(text, NormalForm::nfc);
+    EXPECT_EQ(tokenizer_->decode(tokenizer_->encode(text)), want);
   }
 }
 
@@ -98,7 +103,8 @@ TEST_P(TokenizerFixture, FilesMakeItAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, TokenizerFixture,
-                         ::testing::Values("gpt2", "smollm", "llama3", "llama2", "metaspace"),
+                         ::testing::Values("gpt2", "smollm", "llama3", "qwen2", "llama2",
+                                           "metaspace"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Tokenizer, BeginAndEnd) {
@@ -146,7 +152,7 @@ TEST(Tokenizer, WhatIsNotKnownIsRefused) {
   };
   refused("gpt2", "/model/type", "Unigram", {"model", "Unigram", "not supported"});
   refused("gpt2", "/model/end_of_word_suffix", "</w>", {"end_of_word_suffix"});
-  refused("gpt2", "/normalizer", {{"type", "NFC"}}, {"normalizer", "NFC"});
+  refused("gpt2", "/normalizer", {{"type", "Lowercase"}}, {"normalizer", "Lowercase"});
   refused("gpt2", "/pre_tokenizer/type", "Whitespace", {"pre_tokenizer", "Whitespace"});
   refused("gpt2", "/decoder/type", "WordPiece", {"decoder", "WordPiece"});
   refused("gpt2", "/post_processor", {{"type", "BertProcessing"}}, {"BertProcessing"});
@@ -198,6 +204,70 @@ TEST(Unicode, ClassesAndUtf8) {
     const Utf8Char back = first_char(text);
     ASSERT_TRUE(back.code == c && back.bytes == static_cast<int>(text.size())) << uint32_t{c};
   }
+}
+
+// Texts and their four forms.
+std::vector<Json> normal_forms() { return read_json(kFixtures / "unicode.json")["forms"]; }
+
+// Against Python's unicodedata (fixtures/make_unicode.py).
+TEST(Unicode, EveryCharacterHasItsClass) {
+  const Json versions = read_json(kFixtures / "unicode.json")["classes"];
+  const std::string version = unicode_version();
+  if (!versions.contains(version))
+    GTEST_SKIP() << "Unicode " << version << " is not among the fixtures: add it";
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (char32_t c = 0; c <= 0x10ffff; ++c)
+    hash = (hash ^ static_cast<uint64_t>(class_of(c))) * 0x100000001b3u;
+  EXPECT_EQ(fmt::format("{:016x}", hash), versions[version].get<std::string>());
+}
+
+TEST(Unicode, NormalForms) {
+  using enum NormalForm;
+  for (const Json& entry : normal_forms()) {
+    const auto text = entry[0].get<std::string>();
+    size_t i = 1;
+    for (const NormalForm form : {nfc, nfd, nfkc, nfkd}) {
+      const auto want = entry[i++].get<std::string>();
+      EXPECT_EQ(normalized(text, form), want) << entry;
+      EXPECT_EQ(normalized(want, form), want) << entry;
+      // What is no UTF-8 stays, and nothing joins across it.
+      EXPECT_EQ(normalized("\xff" + text + "\xe2\x96", form), "\xff" + want + "\xe2\x96") << entry;
+    }
+  }
+}
+
+// Marks in the wrong order, many of them, take no time that grows with their square.
+TEST(Unicode, ManyMarksAreSorted) {
+  constexpr int kMarks = 300'000;
+  std::string text, want;
+  for (int i = 0; i < kMarks; ++i) text += "\u0307\u0323";
+  for (const char* mark : {"\u0323", "\u0307"}) {
+    for (int i = 0; i < kMarks; ++i) want += mark;
+  }
+  EXPECT_TRUE(normalized(text, NormalForm::nfd) == want);
+}
+
+// Where a text may be cut, its parts' normal forms are those of the whole.
+TEST(Unicode, CutsDoNotChangeNormalForms) {
+  int cuts = 0;
+  for (const Json& entry : normal_forms()) {
+    const auto text = entry[0].get<std::string>();
+    for (size_t at = 0, before = 0; at < text.size();) {
+      const Utf8Char c = first_char(std::string_view(text).substr(at));
+      if (at > 0 &&
+          may_cut_between(first_char(std::string_view(text).substr(before)).code, c.code)) {
+        ++cuts;
+        for (const size_t form : {1, 2}) {
+          const NormalForm f = form == 1 ? NormalForm::nfc : NormalForm::nfd;
+          EXPECT_EQ(normalized(text.substr(0, at), f) + normalized(text.substr(at), f),
+                    entry[form].get<std::string>());
+        }
+      }
+      before = at;
+      at += static_cast<size_t>(c.bytes);
+    }
+  }
+  EXPECT_GT(cuts, 100);
 }
 
 TEST(SplitPatterns, OnlyKnownOnesAreFound) {

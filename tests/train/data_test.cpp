@@ -171,14 +171,16 @@ TEST(Data, TokensAreMadeOnceAndKept) {
 // Long texts are tokenized in parts; the parts' tokens are those of the whole.
 TEST(Data, PartsHaveTheTokensOfTheWhole) {
   const std::vector<std::string> lines = {
-      "the cat's mat", "  indented 1234", "", "日本語。", "x!", "\t", "end. "};
+      "the cat's mat",   "  indented 1234", "", "日本語。", "x!", "\t", "end. ",
+      "e\u0301te\u0301", "\u0301\u0323 a"};
   Rng rng(3);
   std::string text;
-  while (text.size() < 40000) text += lines[rng.below(7)] + (rng.below(9) == 0 ? "\r\n" : "\n");
+  while (text.size() < 40000)
+    text += lines[rng.below(lines.size())] + (rng.below(9) == 0 ? "\r\n" : "\n");
   text.insert(20000, std::string(300000, 'y'));  // longer than the search for a good place
   const TemporaryFolder folder;
   std::vector<fs::path> files;
-  for (const char* name : {"gpt2", "smollm", "llama3", "llama2", "metaspace"})
+  for (const char* name : {"gpt2", "smollm", "llama3", "qwen2", "llama2", "metaspace"})
     files.push_back(kFixtures / (std::string(name) + ".json"));
   std::string always = read_text(files.back());
   const std::string first = "\"prepend_scheme\":\"first\",\"split\":false";
@@ -209,6 +211,12 @@ TEST(Data, CutsNeverSplitACharacter) {
   const size_t end = cut_for_tokenizing(text, 1000);
   EXPECT_LT(end, text.size());
   EXPECT_EQ(end % 3, 0u);
+
+  // Nor what is one character to readers and normal forms.
+  std::string accents;
+  while (accents.size() < 600000) accents += "e\u0301\u0323";
+  for (size_t wish = 1000; wish < 1005; ++wish)
+    EXPECT_EQ(cut_for_tokenizing(accents, wish) % 5, 0u);
 }
 
 // Nats per token when the `order` tokens before are known.
