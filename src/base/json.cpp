@@ -31,8 +31,17 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
   file.commit();
 }
 
+void refuse_lfs_pointer(std::string_view text, const std::string& where) {
+  if (!text.starts_with("version https://git-lfs.github.com/spec/")) return;
+  fail_f(
+      "{} is a Git LFS pointer instead of the file: run 'git lfs pull' in its repository, or "
+      "download the file itself",
+      where);
+}
+
 Json read_json(const std::filesystem::path& path) {
   const std::string text = read_text(path);
+  refuse_lfs_pointer(text, path.string());
   try {
     return Json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
@@ -47,6 +56,7 @@ void write_json(const std::filesystem::path& path, const Json& json) {
 }
 
 JsonMap parse_json_map(std::string_view text, const std::string& where) {
+  refuse_lfs_pointer(text, where);
   constexpr int kMaxDepth = 32;
   std::vector<std::set<std::string>> keys;  // of the objects around the current place
   const auto check = [&](int depth, JsonMap::parse_event_t event, JsonMap& parsed) {

@@ -15,6 +15,9 @@ std::string read_text(const std::filesystem::path& path);
 // A reader sees the old text or the new one, never a part, even after a crash (durable_file.h).
 void write_text(const std::filesystem::path& path, std::string_view text);
 
+// An Error where Git was used without LFS, which leaves a few lines of text in a large file's place.
+void refuse_lfs_pointer(std::string_view text, const std::string& where);
+
 Json read_json(const std::filesystem::path& path);
 // Numbers that are not finite become null, bytes that are no UTF-8 the replacement character.
 void write_json(const std::filesystem::path& path, const Json& json);

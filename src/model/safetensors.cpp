@@ -133,6 +133,7 @@ void read_floats(const StoredTensor& tensor, std::span<float> out) {
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
   const std::string name = path.string();
   const std::span<const std::byte> bytes = file_.bytes();
+  refuse_lfs_pointer(file_.text(), name);
   uint64_t header_size = 0;
   if (bytes.size() < sizeof header_size)
     fail_f("{} has {} bytes and no header; it is no safetensors file, or cut short", name,

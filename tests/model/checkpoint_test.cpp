@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <numeric>
 
 #include "base/rng.h"
@@ -85,6 +86,26 @@ TEST(Checkpoint, SuperfluousTensorsAreAllowed) {
   save_model(folder / "m", files);
   load_weights(folder / "m", loaded.tensors<float>());
   EXPECT_EQ(loaded.data, saved.data);
+}
+
+TEST(Checkpoint, PointersOfGitLfsAreExplained) {
+  const TemporaryFolder folder;
+  Model model(tiny_config());
+  ModelFiles files = model.files();
+  const auto tokenizer = make_byte_tokenizer();
+  files.tokenizer = tokenizer.get();
+  const auto expect_explained = [&](const char* name, const std::function<void()>& use) {
+    save_model(folder / "m", files);
+    use();
+    write_text(folder / "m" / name,
+               "version https://git-lfs.github.com/spec/v1\noid sha256:"
+               "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n");
+    expect_error(use, {std::string("m/") + name, "Git LFS pointer", "git lfs pull"});
+  };
+  expect_explained("model.safetensors",
+                   [&] { load_weights(folder / "m", model.tensors<float>()); });
+  expect_explained("config.json", [&] { load_config(folder / "m"); });
+  expect_explained("tokenizer.json", [&] { load_tokenizer(folder / "m"); });
 }
 
 TEST(Checkpoint, WrongTensorsAreNamed) {
