@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <set>
 
 #include "base/durable_file.h"
 #include "base/format.h"
@@ -23,25 +24,51 @@ constexpr const char* kTrainingFile = "training.json";
 constexpr const char* kLatest = "latest";
 constexpr const char* kUnfinished = ".tmp";  // ends the name of what is being made or removed
 
+constexpr const char* kEmbedding = "model.embed_tokens.weight";
+constexpr const char* kHead = "lm_head.weight";
+
+using StoredTensors = std::map<std::string, StoredTensor>;
+
 // Tensors that files may have and cria has no use for.
 bool is_superfluous(std::string_view name) {
-  return name == "lm_head.weight" || name.ends_with(".rotary_emb.inv_freq");
+  return name == kHead || name.ends_with(".rotary_emb.inv_freq");
 }
 
-void load_tensor(const std::map<std::string, StoredTensor>& stored, const std::string& where,
+// Files written without the head leave "model." out of the names, and the matrix that embedding and
+// head share may be there under either name. The tensors under those that the model gives them:
+StoredTensors under_own_names(const StoredTensors& stored,
+                              std::span<const NamedTensor<float>> wanted) {
+  std::set<std::string> names;
+  for (const NamedTensor<float>& tensor : wanted) names.insert(tensor.name);
+  StoredTensors out;
+  for (const auto& [name, tensor] : stored) {
+    const std::string longer = "model." + name;
+    const bool shortened = names.contains(longer) && !stored.contains(longer);
+    out.emplace(shortened ? longer : name, tensor);
+  }
+  if (names.contains(kEmbedding) && !names.contains(kHead) && !out.contains(kEmbedding)) {
+    if (auto shared = out.extract(kHead)) {
+      shared.key() = kEmbedding;
+      out.insert(std::move(shared));
+    }
+  }
+  return out;
+}
+
+void load_tensor(const StoredTensors& stored, const std::string& where,
                  const NamedTensor<float>& tensor) {
   const auto it = stored.find(tensor.name);
   if (it == stored.end())
     fail_f("{} has no tensor \"{}\"; it belongs to another model", where, tensor.name);
   if (it->second.shape != tensor.shape) {
-    fail_f("{}: tensor \"{}\" has shape {}, but the model needs {}", it->second.file, tensor.name,
-           shape_text(it->second.shape), shape_text(tensor.shape));
+    fail_f("{}: tensor \"{}\" has shape {}, but the model needs {}", it->second.file,
+           it->second.name, shape_text(it->second.shape), shape_text(tensor.shape));
   }
   read_floats(it->second, {tensor.data, tensor.size()});
 }
 
 // Every tensor of the list, and an Error for any the list does not have.
-void load_tensors(const std::map<std::string, StoredTensor>& stored, const std::string& where,
+void load_tensors(const StoredTensors& stored, const std::string& where,
                   std::span<const NamedTensor<float>> tensors) {
   std::vector<std::string_view> names;
   for (const NamedTensor<float>& tensor : tensors) names.push_back(tensor.name);
@@ -100,7 +127,7 @@ ModelConfig load_config(const fs::path& folder) {
 
 void load_weights(const fs::path& folder, std::span<const NamedTensor<float>> weights) {
   const ModelTensors stored(folder);
-  load_tensors(stored.tensors(), stored.where(), weights);
+  load_tensors(under_own_names(stored.tensors(), weights), stored.where(), weights);
 }
 
 void CheckpointFolder::prepare() const {
@@ -221,7 +248,7 @@ Json load_progress(const fs::path& checkpoint) {
 
 Json load_training(const fs::path& checkpoint, std::span<const NamedTensor<float>> optimizer) {
   const SafetensorsFile file(checkpoint / kOptimizerFile);
-  std::map<std::string, StoredTensor> stored;
+  StoredTensors stored;
   for (const StoredTensor& tensor : file.tensors()) stored.emplace(tensor.name, tensor);
   load_tensors(stored, (checkpoint / kOptimizerFile).string(), optimizer);
   return load_progress(checkpoint);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <numeric>
 
 #include "base/rng.h"
@@ -86,6 +87,57 @@ TEST(Checkpoint, SuperfluousTensorsAreAllowed) {
   save_model(folder / "m", files);
   load_weights(folder / "m", loaded.tensors<float>());
   EXPECT_EQ(loaded.data, saved.data);
+}
+
+// The same tensors under other names.
+std::vector<NamedTensor<const float>> renamed(Model& model,
+                                              const std::map<std::string, std::string>& names) {
+  auto out = model.tensors<const float>();
+  for (auto& tensor : out) tensor.name = names.at(tensor.name);
+  return out;
+}
+
+TEST(Checkpoint, ATiedMatrixMayHaveEitherName) {
+  const TemporaryFolder folder;
+  Model saved(tiny_config(), 5), loaded(tiny_config());
+  write_model_tensors(folder.path(),
+                      renamed(saved, {{"model.embed_tokens.weight", "lm_head.weight"},
+                                      {"model.norm.weight", "model.norm.weight"}}));
+  load_weights(folder.path(), loaded.tensors<float>());
+  EXPECT_EQ(loaded.data, saved.data);
+  // Untied, the embedding is missing, whatever the head is.
+  Model untied(tiny_config(false));
+  expect_error([&] { load_weights(folder.path(), untied.tensors<float>()); },
+               {"model.safetensors", "no tensor \"model.embed_tokens.weight\""});
+}
+
+TEST(Checkpoint, NamesMayLackTheModel) {
+  const TemporaryFolder folder;
+  for (const bool tied : {true, false}) {
+    Model saved(tiny_config(tied), 5), loaded(tiny_config(tied));
+    write_model_tensors(folder.path(),
+                        renamed(saved, {{"model.embed_tokens.weight", "embed_tokens.weight"},
+                                        {"model.norm.weight", "norm.weight"},
+                                        {"lm_head.weight", "lm_head.weight"}}));
+    load_weights(folder.path(), loaded.tensors<float>());
+    EXPECT_EQ(loaded.data, saved.data);
+  }
+  // Not both: which of them would it be?
+  Model saved(tiny_config());
+  auto tensors = saved.tensors<const float>();
+  tensors.push_back(tensors[1]);
+  tensors.back().name = "norm.weight";
+  write_model_tensors(folder.path(), tensors);
+  expect_error([&] { load_weights(folder.path(), saved.tensors<float>()); },
+               {"\"norm.weight\"", "no place"});
+  // Messages have the name that the file has.
+  Model wide(tiny_config());
+  wide.shapes[1].second = {wide.config.dim / 2};
+  write_model_tensors(folder.path(),
+                      renamed(wide, {{"model.embed_tokens.weight", "embed_tokens.weight"},
+                                     {"model.norm.weight", "norm.weight"}}));
+  expect_error([&] { load_weights(folder.path(), saved.tensors<float>()); },
+               {"\"norm.weight\"", "shape"});
 }
 
 TEST(Checkpoint, PointersOfGitLfsAreExplained) {
