@@ -61,7 +61,7 @@ int run_generate(const GenerateCommand& o) {
   const auto start = Clock::now();
   std::optional<Clock::time_point> first;
   const auto tokens =
-      generate(*decoder, sampler, prompt, o.tokens, tokenizer->eos(), [&](int32_t token) {
+      generate(*decoder, sampler, prompt, o.tokens, tokenizer->ends(), [&](int32_t token) {
         if (!first) {
           first = Clock::now();
           fmt::print("{}", o.prompt);

@@ -84,8 +84,12 @@ Json model_json(const ModelFiles& model) {
   Json json = config_to_json(model.config);
   json["torch_dtype"] = "float32";
   if (model.tokenizer == nullptr) return json;
-  if (const auto bos = model.tokenizer->bos()) json["bos_token_id"] = *bos;
-  if (const auto eos = model.tokenizer->eos()) json["eos_token_id"] = *eos;
+  if (const auto bos = model.tokenizer->named_bos()) json["bos_token_id"] = *bos;
+  const std::vector<int>& ends = model.tokenizer->ends();
+  if (ends.size() == 1)
+    json["eos_token_id"] = ends[0];
+  else if (!ends.empty())
+    json["eos_token_id"] = ends;
   return json;
 }
 

@@ -46,7 +46,7 @@ class ByteTokenizer final : public Tokenizer {
     return out;
   }
 
-  std::string decode(std::span<const int> tokens) const override {
+  std::string decode(std::span<const int> tokens, Special) const override {
     std::string out;
     for (const int token : tokens) {
       if (token >= 0 && token < 256) out.push_back(static_cast<char>(token));
@@ -54,7 +54,9 @@ class ByteTokenizer final : public Tokenizer {
     return out;
   }
 
-  std::string decode_token(int token) const override { return decode({&token, 1}); }
+  std::string decode_token(int token, Special special) const override {
+    return decode({&token, 1}, special);
+  }
 
   int vocab_size() const override { return 256; }
 

@@ -62,20 +62,19 @@ struct Decoding {
 class HfTokenizer final : public Tokenizer {
  public:
   explicit HfTokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
-    bos_ = parts_.bos;
-    eos_ = parts_.eos;
+    ends_ = std::move(parts_.ends);
     files_ = std::move(parts_.files);
   }
 
   std::vector<int> encode_part(std::string_view text, bool first) const override;
-  std::string decode(std::span<const int> tokens) const override;
-  std::string decode_token(int token) const override;
+  std::string decode(std::span<const int> tokens, Special special) const override;
+  std::string decode_token(int token, Special special) const override;
   int vocab_size() const override { return static_cast<int>(parts_.tokens.size()); }
 
  private:
   class Encoding;
 
-  std::vector<std::string> texts_of(std::span<const int> tokens) const;
+  std::vector<std::string> texts_of(std::span<const int> tokens, Special special) const;
 
   TokenizerParts parts_;
 };
@@ -159,25 +158,26 @@ std::vector<int> HfTokenizer::encode_part(std::string_view text, bool first) con
   return encoding.take();
 }
 
-std::vector<std::string> HfTokenizer::texts_of(std::span<const int> tokens) const {
+std::vector<std::string> HfTokenizer::texts_of(std::span<const int> tokens, Special special) const {
   std::vector<std::string> out;
   for (const int token : tokens) {
-    const bool known = token >= 0 && token < vocab_size() && !parts_.special.contains(token);
-    if (known) out.push_back(parts_.tokens[static_cast<size_t>(token)]);
+    const bool known = token >= 0 && token < vocab_size();
+    const bool shown = special == Special::keep || !parts_.special.contains(token);
+    if (known && shown) out.push_back(parts_.tokens[static_cast<size_t>(token)]);
   }
   return out;
 }
 
-std::string HfTokenizer::decode(std::span<const int> tokens) const {
-  std::vector<std::string> texts = texts_of(tokens);
+std::string HfTokenizer::decode(std::span<const int> tokens, Special special) const {
+  std::vector<std::string> texts = texts_of(tokens, special);
   for (const DecodeStep& step : parts_.decoders) std::visit(Decoding{texts}, step);
   Decoding{texts}(FuseTexts());
   return texts[0];
 }
 
 // As after another token: what is done to the start and the end of a text is left out.
-std::string HfTokenizer::decode_token(int token) const {
-  std::vector<std::string> texts = texts_of({&token, 1});
+std::string HfTokenizer::decode_token(int token, Special special) const {
+  std::vector<std::string> texts = texts_of({&token, 1}, special);
   for (const DecodeStep& step : parts_.decoders) {
     if (std::holds_alternative<StripText>(step)) continue;
     if (const auto* metaspace = std::get_if<SpacesOfMetaspace>(&step))

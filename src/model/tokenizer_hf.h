@@ -48,21 +48,25 @@ using DecodeStep =
     std::variant<ReplaceText, BytesOfFallback, FuseTexts, StripText, SpacesOfMetaspace>;
 
 struct TokenizerParts {
-  std::vector<std::string> tokens;  // id -> text (bytes where the BPE is byte-level)
-  std::set<int> special;            // tokens that stand for no text
-  AddedTokens raw_added;            // found in the raw text
-  AddedTokens normalized_added;     // found after normalizing
+  std::vector<std::string> tokens;                // id -> text (bytes where the BPE is byte-level)
+  std::set<int> special;                          // tokens that stand for no text
+  std::map<std::string, int, std::less<>> added;  // by the text they were added with
+  AddedTokens raw_added;                          // found in the raw text
+  AddedTokens normalized_added;                   // found after normalizing
   std::vector<NormalizeStep> normalizers;
   std::vector<PreTokenizeStep> pre_tokenizers;
   std::vector<DecodeStep> decoders;  // empty: texts are joined
   std::unique_ptr<const Bpe> bpe;
-  std::optional<int> bos, eos;
+  TextEnds ends;
   std::map<std::string, std::string> files;
 };
 
 // Text that goes on from a part before it has nothing put before it.
 std::string normalize(const std::vector<NormalizeStep>& steps, std::string_view text,
                       bool goes_on = false);
+
+// The end of a text as the files of `folder` name it, besides what is in parts.ends already.
+TextEnds read_text_ends(const std::filesystem::path& folder, const TokenizerParts& parts);
 
 std::unique_ptr<Tokenizer> make_tokenizer(TokenizerParts parts);
 

@@ -213,13 +213,15 @@ void read_added_tokens(const Node& root, TokenizerParts& parts) {
   std::vector<AddedToken> raw, normalized;
   for (const Node& node : root.children("added_tokens")) {
     if (node.flag("single_word", false)) refuse(node, "single_word");
+    const std::string text = node.text("content");
     AddedToken token{.id = node.whole("id", 0, kMaxTokens - 1),
-                     .text = node.text("content"),
+                     .text = text,
                      .strip_left = node.flag("lstrip", false),
                      .strip_right = node.flag("rstrip", false)};
     const bool special = node.flag("special", false);
     const bool is_normalized = node.flag("normalized", !special);
-    if (is_normalized) token.text = normalize(parts.normalizers, token.text);
+    parts.added.try_emplace(text, token.id);  // other files know it by this text, whatever follows
+    if (is_normalized) token.text = normalize(parts.normalizers, text);
     if (special) parts.special.insert(token.id);
     put_token(token.id, token.text, parts.tokens);
     (is_normalized ? normalized : raw).push_back(std::move(token));
@@ -247,36 +249,12 @@ void read_post_processor(const Node& node, TokenizerParts& parts) {
     const Node token = node.child("special_tokens").child(name);
     const JsonMap& ids = token.need("ids");
     if (!ids.is_array() || ids.size() != 1) refuse(token, "other than one id");
-    (after_text ? parts.eos : parts.bos) = token_id(token, ids[0], "ids");
-  }
-}
-
-std::optional<int> find_token(const TokenizerParts& parts, const std::string& text) {
-  const auto it = std::ranges::find(parts.tokens, text);
-  if (it == parts.tokens.end() || text.empty()) return std::nullopt;
-  return static_cast<int>(it - parts.tokens.begin());
-}
-
-// "eos_token": "</s>" or {"content": "</s>", ...}.
-std::optional<int> named_token(const Node& config, const char* key, const TokenizerParts& parts) {
-  const JsonMap* value = config.find(key);
-  if (value == nullptr) return std::nullopt;
-  return find_token(parts,
-                    value->is_object() ? config.child(key).text("content") : config.text(key));
-}
-
-void read_begin_and_end(const fs::path& folder, TokenizerParts& parts) {
-  const auto file = parts.files.find("tokenizer_config.json");
-  if (file != parts.files.end()) {
-    const std::string where = (folder / file->first).string();
-    const JsonMap json = parse_json_map(file->second, where);
-    const Node config(json, where);
-    if (!parts.bos && config.flag("add_bos_token", false))
-      parts.bos = named_token(config, "bos_token", parts);
-    if (!parts.eos) parts.eos = named_token(config, "eos_token", parts);
-  }
-  for (const char* usual : {"</s>", "<|end_of_text|>", "<|endoftext|>"}) {
-    if (!parts.eos) parts.eos = find_token(parts, usual);
+    const int last = static_cast<int>(parts.tokens.size()) - 1;
+    const int id = token.whole_of(ids[0], "ids", 0, std::max(last, 0));
+    if (after_text)
+      parts.ends.ends = {id};
+    else
+      parts.ends.bos = id;
   }
 }
 
@@ -296,7 +274,6 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
     const fs::path beside = main.parent_path() / name;
     if (fs::exists(beside, ignored)) parts.files[name] = read_text(beside);
   }
-  if (auto bytes = make_byte_tokenizer(); bytes->files() == parts.files) return bytes;
 
   const std::string where = main.string();
   const JsonMap json = parse_json_map(parts.files["tokenizer.json"], where);
@@ -311,8 +288,10 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
   read_model(root.child("model"), byte_level, parts);
   read_added_tokens(root, parts);
   if (const auto node = root.optional_child("post_processor")) read_post_processor(*node, parts);
-  read_begin_and_end(main.parent_path(), parts);
   if (parts.tokens.empty()) fail_f("{} has no tokens", where);
+  parts.ends = read_text_ends(main.parent_path(), parts);
+  const bool no_ends = parts.ends.ends.empty() && !parts.ends.named_bos;
+  if (auto bytes = make_byte_tokenizer(); no_ends && bytes->files() == parts.files) return bytes;
   return make_tokenizer(std::move(parts));
 }
 

@@ -1,5 +1,7 @@
 #include "train/generate.h"
 
+#include <algorithm>
+
 namespace cria {
 
 std::vector<int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_view prompt) {
@@ -9,13 +11,13 @@ std::vector<int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_view 
 }
 
 std::vector<int32_t> generate(Decoder& decoder, TokenSampler& sampler,
-                              std::span<const int32_t> prompt, int most, std::optional<int32_t> eos,
-                              const OnToken& on_token) {
+                              std::span<const int32_t> prompt, int most,
+                              std::span<const int32_t> ends, const OnToken& on_token) {
   std::vector<int32_t> out;
   std::vector<float> logits = decoder.feed(prompt);
   while (std::ssize(out) < most) {
     const int32_t token = sampler.sample(logits);
-    if (token == eos) break;
+    if (std::ranges::find(ends, token) != ends.end()) break;
     out.push_back(token);
     if (on_token && !on_token(token)) break;
     if (std::ssize(out) == most || decoder.length() == decoder.capacity()) break;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "model/tokenizer.h"
@@ -18,9 +18,9 @@ std::vector<int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_view 
 // Called with each token; generation ends when it gives false.
 using OnToken = std::function<bool(int32_t token)>;
 
-// Up to `most` tokens after the prompt; fewer when `eos` comes or the decoder's cache is full.
+// Up to `most` tokens after the prompt; fewer when one of `ends` comes or the decoder's cache is full.
 std::vector<int32_t> generate(Decoder& decoder, TokenSampler& sampler,
-                              std::span<const int32_t> prompt, int most, std::optional<int32_t> eos,
-                              const OnToken& on_token = {});
+                              std::span<const int32_t> prompt, int most,
+                              std::span<const int32_t> ends, const OnToken& on_token = {});
 
 }  // namespace cria

@@ -185,7 +185,7 @@ class Run {
                      [&](std::span<float> flat) { trainer_->read(Trainer::State::weights, flat); });
     TokenSampler sampler({.seed = options_.seed + uint64_t(trainer_->steps())});
     const auto tokens = generate(*decoder, sampler, prompt_, options_.sample_tokens,
-                                 data_.tokenizer->eos(), [this](int32_t) { return !stopping(); });
+                                 data_.tokenizer->ends(), [this](int32_t) { return !stopping(); });
     peak_.bytes();  // while the decoder is there
     observer_.sampled(trainer_->steps(), options_.sample_prompt + data_.tokenizer->decode(tokens));
   }

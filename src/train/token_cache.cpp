@@ -46,6 +46,7 @@ std::string cache_name(const fs::path& file, const Tokenizer& tokenizer) {
                                            info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   uint64_t hash = hash_of(identity);
   for (const auto& [name, text] : tokenizer.files()) hash = hash_of(text, hash_of(name, hash));
+  if (const auto eos = tokenizer.eos()) hash = hash_of(fmt::format("{}", *eos), hash);
   return fmt::format("{:016x}.tokens", hash);
 }
 

@@ -1,6 +1,7 @@
 // The built program trains, resumes and generates.
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <sstream>
 
 #include "cli/cli.h"
@@ -34,6 +35,18 @@ TEST_F(Cli, TrainsResumesAndGenerates) {
   output =
       run("generate --device cpu --tokens 20 --context 8 --model " + file("run/latest") + " Hello");
   EXPECT_NE(output.err.find("the context of 8 tokens is full"), std::string::npos) << output.err;
+
+  // A model may end its texts with any of several tokens: here with half of all.
+  const fs::path config = file("run/latest/config.json");
+  Json json = read_json(config);
+  std::vector<int> ends(128);
+  std::iota(ends.begin(), ends.end(), 0);
+  json["eos_token_id"] = ends;
+  write_json(config, json);
+  ASSERT_EQ(run(generate + "Hello --json " + file("ended")).exit_code, 0);
+  const auto tokens = read_json(file("ended")).at("tokens").get<std::vector<int>>();
+  EXPECT_LT(tokens.size(), 20u);
+  for (const int token : tokens) EXPECT_GE(token, 128);
 
   output = run("logits --device cpu --tokens 1,2,3 --model " + file("run/latest") + " --json " +
                file("logits"));

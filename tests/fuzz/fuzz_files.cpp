@@ -81,6 +81,7 @@ void use_tokenizer(const fs::path& path) {
   const std::vector<int> tokens = tokenizer->encode(text);
   tokenizer->decode(tokens);
   for (const int token : tokens) tokenizer->decode_token(token);
+  for (const int token : tokenizer->ends()) tokenizer->decode_token(token, Special::keep);
 }
 
 std::vector<Target> make_targets(const fs::path& root, SmallModel& model) {
@@ -107,7 +108,7 @@ std::vector<Target> make_targets(const fs::path& root, SmallModel& model) {
   add("optimizer", step / "optimizer.safetensors", resume);
   add("training", step / "training.json", resume);
 
-  for (const char* kind : {"gpt2", "smollm", "llama3", "llama2", "metaspace"}) {
+  for (const char* kind : {"gpt2", "smollm", "llama3", "qwen2", "llama2", "metaspace"}) {
     const fs::path folder = root / kind;
     fs::create_directory(folder);
     fs::copy_file(
@@ -117,8 +118,10 @@ std::vector<Target> make_targets(const fs::path& root, SmallModel& model) {
                 R"({"add_bos_token": true, "bos_token": "<s>", "eos_token": {"content": "</s>"}})");
     add(kind, folder / "tokenizer.json", [=] { use_tokenizer(folder); });
   }
-  add("tokenizer_config", root / "gpt2" / "tokenizer_config.json",
-      [=] { use_tokenizer(root / "gpt2"); });
+  write_plain(root / "gpt2" / "generation_config.json",
+              R"({"bos_token_id": 1, "eos_token_id": [2, 7]})");
+  for (const char* file : {"tokenizer_config", "generation_config"})
+    add(file, root / "gpt2" / (std::string(file) + ".json"), [=] { use_tokenizer(root / "gpt2"); });
   return out;
 }
 

@@ -140,6 +140,26 @@ TEST(Checkpoint, NamesMayLackTheModel) {
                {"\"norm.weight\"", "shape"});
 }
 
+TEST(Checkpoint, TheEndsOfTextsAreKept) {
+  const TemporaryFolder folder;
+  const fs::path fixture = fs::path(CRIA_SOURCE_DIR) / "tests/model/fixtures/gpt2.json";
+  fs::copy_file(fixture, folder / "tokenizer.json");
+  const auto saved_config = [&](const char* ids) {
+    write_text(folder / "config.json", ids);
+    const auto tokenizer = load_tokenizer(folder.path());
+    Model model(tiny_config());
+    ModelFiles files = model.files();
+    files.tokenizer = tokenizer.get();
+    save_model(folder / "m", files);
+    EXPECT_EQ(load_tokenizer(folder / "m")->ends(), tokenizer->ends());
+    return read_json(folder / "m" / "config.json");
+  };
+  const Json one = saved_config(R"({"bos_token_id": 0, "eos_token_id": 2})");
+  EXPECT_EQ(one["bos_token_id"], 0);
+  EXPECT_EQ(one["eos_token_id"], 2);
+  EXPECT_EQ(saved_config(R"({"eos_token_id": [5, 300]})")["eos_token_id"], (Json{5, 300}));
+}
+
 TEST(Checkpoint, PointersOfGitLfsAreExplained) {
   const TemporaryFolder folder;
   Model model(tiny_config());

@@ -123,6 +123,81 @@ TEST(Tokenizer, BeginAndEnd) {
   EXPECT_EQ(tokenizer->files().size(), 2u);
 }
 
+// A tokenizer's fixture after a change, in a folder.
+void put_tokenizer(const fs::path& folder, const char* fixture, const char* pointer,
+                   const Json& value) {
+  Json json = read_json(kFixtures / (std::string(fixture) + ".json"));
+  json[Json::json_pointer(pointer)] = value;
+  write_json(folder / "tokenizer.json", json);
+}
+
+// What a normalizer makes of a token's text is found in texts; other files name it as it was.
+TEST(Tokenizer, ASpecialTokenMayBeNormalized) {
+  const TemporaryFolder folder;
+  put_tokenizer(folder.path(), "llama2", "/added_tokens/2/normalized", true);  // </s>
+  const auto by_name = load_tokenizer(folder.path());
+  EXPECT_EQ(by_name->eos(), 2);
+  write_text(folder / "tokenizer_config.json", R"({"eos_token": "</s>"})");
+  const auto tokenizer = load_tokenizer(folder.path());
+  EXPECT_EQ(tokenizer->eos(), 2);
+  const std::vector<int> tokens = tokenizer->encode("the </s> cat");
+  EXPECT_EQ(std::ranges::count(tokens, 2), 1);
+  EXPECT_EQ(tokenizer->decode(tokens), "the cat");
+  EXPECT_EQ(tokenizer->decode(tokens, Special::keep), "the </s> cat");
+}
+
+TEST(Tokenizer, SpecialTokensAreShownWhenAskedFor) {
+  const auto tokenizer = load_tokenizer(kFixtures / "llama3.json");
+  const std::vector<int> tokens = tokenizer->encode("<s>the cat</s>");
+  EXPECT_EQ(tokenizer->decode(tokens), "the cat");
+  EXPECT_EQ(tokenizer->decode(tokens, Special::keep), "<s>the cat</s>");
+  EXPECT_EQ(tokenizer->decode_token(0), "");
+  EXPECT_EQ(tokenizer->decode_token(0, Special::keep), "<s>");
+}
+
+using Ids = std::vector<int>;
+
+TEST(Tokenizer, EveryEndThatAModelsFilesNameCounts) {
+  const TemporaryFolder folder;
+  fs::copy_file(kFixtures / "llama3.json", folder / "tokenizer.json");
+  const auto ends = [&] { return load_tokenizer(folder.path())->ends(); };
+  EXPECT_EQ(ends(), Ids{1});  // </s>, by its name
+  write_text(folder / "config.json", R"({"eos_token_id": 7, "bos_token_id": 5})");
+  EXPECT_EQ(ends(), Ids{7});
+  EXPECT_EQ(load_tokenizer(folder / "tokenizer.json")->ends(), Ids{7});
+  write_text(folder / "generation_config.json", R"({"eos_token_id": [9, 7, 8]})");
+  EXPECT_EQ(ends(), (Ids{7, 9, 8}));
+  write_text(folder / "tokenizer_config.json", R"({"eos_token": "</s>"})");
+  EXPECT_EQ(ends(), (Ids{1, 7, 9, 8}));
+  EXPECT_EQ(load_tokenizer(folder.path())->eos(), 1);
+  EXPECT_EQ(load_tokenizer(folder.path())->named_bos(), 0);  // the template's
+  write_text(folder / "config.json", R"({"eos_token_id": null})");
+  write_text(folder / "generation_config.json", R"({"eos_token_id": []})");
+  EXPECT_EQ(ends(), Ids{1});
+  for (const char* wrong : {"-1", "1.5", "\"</s>\"", "[2, -1]", "{}"}) {
+    write_text(folder / "generation_config.json",
+               R"({"eos_token_id": )" + std::string(wrong) + "}");
+    expect_error(ends, {"generation_config.json", "eos_token_id"});
+  }
+}
+
+TEST(Tokenizer, ABeginningMayBeNamedAndNotUsed) {
+  const TemporaryFolder folder;
+  fs::copy_file(kFixtures / "gpt2.json", folder / "tokenizer.json");
+  write_text(folder / "config.json", R"({"bos_token_id": 0, "eos_token_id": 400})");
+  const auto tokenizer = load_tokenizer(folder.path());
+  EXPECT_FALSE(tokenizer->bos());
+  EXPECT_EQ(tokenizer->named_bos(), 0);
+  EXPECT_EQ(tokenizer->ends(), Ids{400});
+  EXPECT_FALSE(tokenizer->eos()) << "a token that the tokenizer has not cannot follow a text";
+}
+
+TEST(Tokenizer, OnlyASpecialTokenEndsTextsByItsName) {
+  const TemporaryFolder folder;
+  put_tokenizer(folder.path(), "gpt2", "/added_tokens", Json::array());
+  EXPECT_TRUE(load_tokenizer(folder.path())->ends().empty());  // </s> is a word like any other
+}
+
 TEST(Tokenizer, BytesAreTokens) {
   const auto bytes = make_byte_tokenizer();
   EXPECT_EQ(bytes->vocab_size(), 256);
