@@ -74,22 +74,83 @@ int size(const Fields& fields, const char* name, int otherwise) {
 void check_architecture(const Fields& fields) {
   const std::string& where = fields.where();
   const std::string type = fields.text("model_type", "");
+  if (type == "qwen2") {
+    fail_f(
+        "{} describes a model of type \"qwen2\", whose attention has biases, and cria's has none; "
+        "of Qwen 2 only the tokenizer can be used",
+        where);
+  }
   if (type != "llama") {
     fail_f("{} describes a model of type \"{}\"; cria knows \"llama\" (LlamaForCausalLM)", where,
            type);
   }
-  const std::string activation = fields.text("hidden_act", "silu");
-  if (activation != "silu")
-    fail_f("{}: the activation \"{}\" is not supported; cria knows \"silu\"", where, activation);
-  for (const char* bias : {"attention_bias", "mlp_bias"}) {
+  for (const char* name : {"hidden_act", "hidden_activation"}) {
+    const std::string activation = fields.text(name, "silu");
+    if (activation != "silu" && activation != "swish")  // the same
+      fail_f("{}: the activation \"{}\" is not supported; cria knows \"silu\"", where, activation);
+  }
+  for (const char* bias : {"attention_bias", "mlp_bias", "qkv_bias", "use_bias", "bias"}) {
     if (fields.flag(bias, false))
       fail_f("{}: \"{}\" is true, but cria's linear layers have no bias", where, bias);
   }
 }
 
+[[noreturn]] void refuse_setting(const Fields& fields, const std::string& name) {
+  const Json& value = fields.need(name);
+  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  fail_f("{}: \"{}\" is {}, which makes another model of it than cria can run", fields.where(),
+         name, value.is_structured() ? "set" : text);
+}
+
+// Settings of LLaMA's relatives that would change the result and fail nowhere else. Those with the
+// value that does nothing are no reason to refuse a model.
+void check_settings(const Fields& fields, const ModelConfig& config) {
+  for (const char* name : {"quantization_config", "attn_logit_softcapping",
+                           "final_logit_softcapping", "clip_qkv", "attention_chunk_size"}) {
+    if (fields.has(name)) refuse_setting(fields, name);
+  }
+  for (const char* name : {"use_qk_norm", "qk_norm", "alibi", "use_parallel_residual",
+                           "parallel_attn", "use_bidirectional_attention"}) {
+    if (fields.flag(name, false)) refuse_setting(fields, name);
+  }
+  const std::pair<const char*, double> neutral[] = {
+      {"partial_rotary_factor", 1},
+      {"rotary_pct", 1},
+      {"rotary_dim", config.head_dim},
+      {"logit_scale", 1},
+      {"logits_scaling", 1},
+      {"embedding_multiplier", 1},
+      {"scale_emb", 1},
+      {"residual_multiplier", 1},
+      {"attention_multiplier", 1 / std::sqrt(config.head_dim)},
+      {"query_pre_attn_scalar", config.head_dim}};
+  for (const auto& [name, value] : neutral) {
+    constexpr double kRounding = 1e-6;
+    if (std::abs(fields.number(name, value) - value) > kRounding * value)
+      refuse_setting(fields, name);
+  }
+  // A window that holds the whole context hides nothing.
+  if (fields.has("sliding_window") && fields.flag("use_sliding_window", true) &&
+      size(fields, "sliding_window") < config.context) {
+    fail_f(
+        "{}: \"sliding_window\" is {}, shorter than the context of {}, and cria's attention sees "
+        "all of it: lower \"max_position_embeddings\" to {} and use it up to there",
+        fields.where(), size(fields, "sliding_window"), config.context,
+        size(fields, "sliding_window"));
+  }
+  const Json* layers = fields.find("layer_types");
+  if (layers != nullptr &&
+      std::ranges::any_of(*layers, [](const Json& type) { return type != "full_attention"; }))
+    refuse_setting(fields, "layer_types");
+  const std::string positions = fields.text("position_embedding_type", "rope");
+  if (positions != "rope" && positions != "rotary")
+    refuse_setting(fields, "position_embedding_type");
+}
+
 std::optional<RopeScaling> scaling_from(const Fields& fields) {
   const std::string type = fields.text("rope_type", fields.text("type", "default"));
   if (type == "default") return std::nullopt;
+  if (type == "linear" && fields.number("factor") == 1) return std::nullopt;
   if (type != "llama3") {
     fail_f("{}: the rope scaling \"{}\" is not supported; cria knows \"llama3\" and none",
            fields.where(), type);
@@ -102,10 +163,14 @@ std::optional<RopeScaling> scaling_from(const Fields& fields) {
 
 void read_rope(const Fields& fields, ModelConfig& config) {
   config.rope_theta = fields.number("rope_theta", 10000);
-  if (const auto scaling = fields.optional_child("rope_scaling"))
-    config.rope_scaling = scaling_from(*scaling);
-  // transformers 5 keeps both in one object.
-  if (const auto rope = fields.optional_child("rope_parameters")) {
+  // The first is older; transformers 5 keeps everything in the second.
+  for (const char* name : {"rope_scaling", "rope_parameters"}) {
+    const auto rope = fields.optional_child(name);
+    if (!rope) continue;
+    if (std::ranges::any_of(fields.need(name), [](const Json& value) { return value.is_object(); }))
+      fail_f("{} differs from layer to layer, which cria cannot run", rope->where());
+    if (rope->number("partial_rotary_factor", 1) != 1)
+      refuse_setting(*rope, "partial_rotary_factor");
     config.rope_theta = rope->number("rope_theta", config.rope_theta);
     config.rope_scaling = scaling_from(*rope);
   }
@@ -183,6 +248,7 @@ ModelConfig config_from_json(const Json& json, const std::string& where) {
   } catch (const Error& error) {
     fail_f("{}: {}", where, error.what());
   }
+  check_settings(fields, config);
   return config;
 }
 
