@@ -242,8 +242,10 @@ int run_train(CLI::App& command, TrainCommand& o) {
   const RunData run_data{
       .training = [&](uint64_t n, auto tokens,
                       auto targets) { data->fill_batch(n, Split::train, tokens, targets); },
-      .validation = [&](uint64_t n, auto tokens,
-                        auto targets) { data->fill_batch(n, Split::validation, tokens, targets); },
+      .validation =
+          [&](uint64_t n, auto tokens, auto targets) {
+            return data->fill_batch(n, Split::validation, tokens, targets);
+          },
       .tokenizer = tokenizer.get()};
   Teller teller(o.log, o.report_every > 0);
   const RunResult result = run_training(options, run_data, teller);

@@ -53,7 +53,8 @@ uint64_t TrainingData::validation_sequences() const {
 }
 
 uint64_t TrainingData::validation_batches() const {
-  return std::max<uint64_t>(validation_sequences() / static_cast<uint64_t>(batch_), 1);
+  const auto batch = static_cast<uint64_t>(batch_);
+  return (validation_sequences() + batch - 1) / batch;
 }
 
 uint64_t TrainingData::start_of(uint64_t number, int row, Split split) const {
@@ -68,8 +69,8 @@ uint64_t TrainingData::start_of(uint64_t number, int row, Split split) const {
   return training_ + place % validation_sequences() * seq;
 }
 
-void TrainingData::fill_batch(uint64_t number, Split split, std::span<int> inputs,
-                              std::span<int> targets) const {
+int TrainingData::fill_batch(uint64_t number, Split split, std::span<int> inputs,
+                             std::span<int> targets) const {
   const auto seq = static_cast<size_t>(seq_);
   require(inputs.size() == static_cast<size_t>(batch_) * seq && targets.size() == inputs.size(),
           "fill_batch: inputs and targets must be [batch, seq]");
@@ -79,6 +80,9 @@ void TrainingData::fill_batch(uint64_t number, Split split, std::span<int> input
     source_->read(start, inputs.subspan(at, seq));
     source_->read(start + 1, targets.subspan(at, seq));
   }
+  if (split == Split::train) return batch_;
+  const uint64_t before = number % validation_batches() * static_cast<uint64_t>(batch_);
+  return static_cast<int>(std::min(validation_sequences() - before, static_cast<uint64_t>(batch_)));
 }
 
 TextData::TextData(const std::vector<std::filesystem::path>& files, const Tokenizer* tokenizer,

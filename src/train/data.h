@@ -24,13 +24,13 @@ class TrainingData {
 
   // inputs and targets are [batch, seq]; a target is the token after the input. Training batches
   // are drawn at random from (seed, number); validation batches are the same in every run, side by
-  // side, and begin again after the last.
-  void fill_batch(uint64_t number, Split split, std::span<int> inputs,
-                  std::span<int> targets) const;
+  // side, and begin again after the last. Gives how many of the sequences count: all, but in the
+  // last validation batch, which is filled up with sequences that were there before.
+  int fill_batch(uint64_t number, Split split, std::span<int> inputs, std::span<int> targets) const;
 
   uint64_t tokens(Split split) const;
 
-  // Validation batches until they begin again.
+  // Validation batches until they begin again, the last perhaps not full.
   uint64_t validation_batches() const;
 
  private:

@@ -158,14 +158,16 @@ class Run {
   void validate() {
     const Pause pause(*this);
     double sum = 0;
+    int64_t sequences = 0;
     const auto tokens = std::span(tokens_).first(rows()),
                targets = std::span(targets_).first(rows());
     for (uint64_t i = 0; i < options_.validation_batches; ++i) {
       if (stopping()) return;
-      data_.validation(i, tokens, targets);
-      sum += trainer_->evaluate({tokens, targets});
+      const int counted = data_.validation(i, tokens, targets);
+      sum += counted * trainer_->evaluate({tokens, targets}, counted);
+      sequences += counted;
     }
-    result_.validation_loss = sum / double(options_.validation_batches);
+    result_.validation_loss = sum / double(sequences);
     validated_ = trainer_->steps();
     observer_.validated(trainer_->steps(), result_.validation_loss);
   }

@@ -18,6 +18,10 @@ namespace cria {
 using BatchByNumber =
     std::function<void(uint64_t number, std::span<int32_t> tokens, std::span<int32_t> targets)>;
 
+// The same; gives how many of its sequences, the first, count.
+using ValidationBatch =
+    std::function<int(uint64_t number, std::span<int32_t> tokens, std::span<int32_t> targets)>;
+
 struct RunOptions {
   TrainerOptions trainer;
   Schedule schedule;  // and how many steps
@@ -39,7 +43,8 @@ struct RunOptions {
 };
 
 struct RunData {
-  BatchByNumber training, validation;
+  BatchByNumber training;
+  ValidationBatch validation;
   const Tokenizer* tokenizer = nullptr;  // for samples, and kept beside the weights
 };
 

@@ -54,7 +54,7 @@ class TrainerOf final : public Trainer {
   double loss() override;
   double gradient_norm() override;
   StepTimes times() override;
-  double evaluate(const HostBatch& batch) override;
+  double evaluate(const HostBatch& batch, std::optional<int> sequences) override;
   void watch(const HostBatch& batch, const Watch& watch) override;
   StepRecord record_step(std::span<const HostBatch> batches, float learning_rate,
                          Recorder::Mode mode) override;
@@ -71,7 +71,7 @@ class TrainerOf final : public Trainer {
   void set_hyper(float learning_rate);
   void run_batch();  // forward, backward, and the sum of gradients when there are several batches
   void run_optimizer();
-  void sum_losses(Tensor<float> into);
+  void sum_losses(Tensor<float> into, int rows);  // of the first rows
   void replay(std::optional<Graph>& graph, const std::function<void()>& launches);
   Tensor<int32_t> signal() const { return vector_of(signal_.as<int32_t>(), 1); }
   void mark(Event& phase) {
@@ -157,9 +157,8 @@ void TrainerOf<T>::set_hyper(float learning_rate) {
 }
 
 template <class T>
-void TrainerOf<T>::sum_losses(Tensor<float> into) {
-  const Tensor<const float> losses = plan_->losses();
-  launch(stream_, kernels::SumArgs<float>{.x = vector_of(losses.data, losses.rows),
+void TrainerOf<T>::sum_losses(Tensor<float> into, int rows) {
+  launch(stream_, kernels::SumArgs<float>{.x = vector_of(plan_->losses().data, rows),
                                           .partials = partials_,
                                           .signal = signal(),
                                           .out = into});
@@ -169,7 +168,7 @@ template <class T>
 void TrainerOf<T>::run_batch() {
   mark(phases_[0]);
   plan_->forward(batch_.view());
-  sum_losses(loss_);
+  sum_losses(loss_, plan_->losses().rows);
   mark(phases_[1]);
   plan_->backward(batch_.view());
   if (accumulates()) {
@@ -267,14 +266,18 @@ StepTimes TrainerOf<T>::times() {
 }
 
 template <class T>
-double TrainerOf<T>::evaluate(const HostBatch& batch) {
+double TrainerOf<T>::evaluate(const HostBatch& batch, std::optional<int> sequences) {
+  const int counted = sequences.value_or(options_.batch);
+  require(counted >= 1 && counted <= options_.batch,
+          "Trainer::evaluate: 1 to a batch of sequences are needed");
+  const int rows = counted * options_.seq;
   batch_.upload(stream_, batch);
   plan_->forward(batch_.view(), false);
-  sum_losses(evaluated_);
+  sum_losses(evaluated_, rows);
   float sum = 0;
   stream_.copy(&sum, evaluated_.data, sizeof(sum));
   stream_.synchronize();
-  return double(sum) / (double(options_.batch) * options_.seq);
+  return double(sum) / rows;
 }
 
 template <class T>

@@ -97,8 +97,9 @@ class Trainer {
   virtual double gradient_norm() = 0;  // before clipping
   virtual StepTimes times() = 0;       // of the last step that was timed; zeros before there is one
 
-  // The mean loss of a batch, nothing learned; what is said of the last step stays.
-  virtual double evaluate(const HostBatch& batch) = 0;
+  // The mean loss of a batch, or of its first `sequences`, nothing learned; what is said of the
+  // last step stays.
+  virtual double evaluate(const HostBatch& batch, std::optional<int> sequences = {}) = 0;
 
   // Runs the plan on a batch without the optimizer; `watch` sees every tensor, then every gradient.
   using Watch = std::function<void(const Made&)>;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -68,8 +69,31 @@ TEST(Data, BatchesFollowFromSeedAndNumber) {
   EXPECT_NE(fill(data, 7, Split::train, 2, 8), fill(other, 7, Split::train, 2, 8));
   EXPECT_EQ(fill(data, 7, Split::validation, 2, 8), fill(other, 7, Split::validation, 2, 8));
   const uint64_t round = data.validation_batches();
-  EXPECT_EQ(round, (3000 - 1) / 8 / 2u);
+  EXPECT_EQ(round, ((3000 - 1) / 8 + 1) / 2u);
   EXPECT_EQ(fill(data, 0, Split::validation, 2, 8), fill(data, round, Split::validation, 2, 8));
+}
+
+// Every sequence kept for validation counts once, also where they fill no whole number of batches.
+TEST(Data, EveryValidationSequenceCountsOnce) {
+  const TemporaryFolder folder;
+  write_text(folder / "a", numbered(2000));  // 100 tokens, 12 sequences of 8
+  for (const auto& [batch, batches, last] :
+       {std::array{4, 3, 4}, {5, 3, 2}, {12, 1, 12}, {13, 1, 12}, {1, 12, 1}}) {
+    const TextData data({folder / "a"}, nullptr, batch, 8, 1);
+    ASSERT_EQ(data.validation_batches(), static_cast<uint64_t>(batches));
+    std::map<std::vector<int>, int> seen;
+    for (int number = 0; number < batches; ++number) {
+      std::vector<int> inputs(batch * 8), targets(batch * 8);
+      const int counted = data.fill_batch(number, Split::validation, inputs, targets);
+      EXPECT_EQ(counted, number + 1 < batches ? batch : last);
+      for (int row = 0; row < counted; ++row)
+        ++seen[std::vector<int>(inputs.begin() + row * 8, inputs.begin() + (row + 1) * 8)];
+    }
+    EXPECT_EQ(seen.size(), 12u);
+    for (const auto& [sequence, times] : seen) EXPECT_EQ(times, 1);
+    std::vector<int> inputs(batch * 8), targets(batch * 8);
+    EXPECT_EQ(data.fill_batch(0, Split::train, inputs, targets), batch);
+  }
 }
 
 // Trained and validated tokens never meet.

@@ -52,7 +52,7 @@ class LearningTest : public OnDevice {
   double learn(const RunOptions& options, const TrainingData& data) {
     const auto tokenizer = make_byte_tokenizer();
     const auto batches = [&](Split split) {
-      return [&data, split](uint64_t n, auto x, auto y) { data.fill_batch(n, split, x, y); };
+      return [&data, split](uint64_t n, auto x, auto y) { return data.fill_batch(n, split, x, y); };
     };
     const RunData run{batches(Split::train), batches(Split::validation), tokenizer.get()};
     const double loss = run_training(options, run, samples_).validation_loss;

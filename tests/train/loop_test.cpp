@@ -84,7 +84,7 @@ class LoopTest : public OnDevice {
                          .validation =
                              [&](uint64_t n, auto x, auto y) {
                                if (notes.stop_in_validation) notes.stop = true;
-                               data.fill_batch(n, Split::validation, x, y);
+                               return data.fill_batch(n, Split::validation, x, y);
                              },
                          .tokenizer = tokenizer_.get()},
                         notes);
@@ -127,6 +127,23 @@ TEST_P(LoopTest, LearnsTheGeneratedText) {
   const RunResult result = run(o, notes);
   EXPECT_LT(result.loss, 0.6 * notes.losses.at(1));
   EXPECT_LT(notes.validations.at(120), notes.validations.at(60));
+}
+
+// The mean over all sequences does not depend on how they are cut into batches.
+TEST_P(LoopTest, EveryValidationSequenceWeighsTheSame) {
+  std::vector<double> losses;
+  for (const int batch : {1, 50}) {
+    RunOptions o = options(1);
+    o.out.clear();
+    o.schedule.peak = 0;
+    o.validate_every = 1;
+    o.trainer.batch = batch;
+    const GeneratedData data(o.trainer.model.vocab, batch, o.trainer.seq, o.seed);
+    o.validation_batches = data.validation_batches();
+    Notes notes;
+    losses.push_back(run(o, notes).validation_loss);
+  }
+  EXPECT_NEAR(losses[0], losses[1], 1e-5);
 }
 
 TEST_P(LoopTest, SavesAndSamplesWhenItShould) {

@@ -132,6 +132,23 @@ TEST_P(TrainerTest, AnEvaluationLeavesTheLossOfTheStep) {
   }
 }
 
+// A batch's first sequence, whatever follows it.
+TEST_P(TrainerTest, AnEvaluationMayCountTheFirstSequencesOnly) {
+  TrainerOptions two = debug_options(device()), one = two;
+  one.batch = 1;
+  const RandomBatch batch(two, 3);
+  const HostBatch both = batch.view();
+  const size_t half = both.tokens.size() / 2;
+  auto a = make_trainer(two), b = make_trainer(one);
+  a->initialise(1), b->initialise(1);
+  const double first = b->evaluate({both.tokens.first(half), both.targets.first(half)});
+  const double second = b->evaluate({both.tokens.subspan(half), both.targets.subspan(half)});
+  EXPECT_NEAR(a->evaluate(both, 1), first, 1e-5);
+  EXPECT_NEAR(a->evaluate(both), (first + second) / 2, 1e-5);
+  EXPECT_GT(std::abs(first - second), 1e-3);  // or it would show nothing
+  expect_error([&] { a->evaluate(both, 3); }, "sequences");
+}
+
 TEST_P(TrainerTest, RefusesWhatAdamWCannotWorkWith) {
   for (const auto& [member, value] : {std::pair{&AdamWOptions::beta1, 1.f},
                                       {&AdamWOptions::beta2, NAN},
