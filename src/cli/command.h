@@ -19,6 +19,7 @@ void add_tune_command(CLI::App& program, Invocation& invocation);
 void add_train_command(CLI::App& program, Invocation& invocation);
 void add_generate_command(CLI::App& program, Invocation& invocation);
 void add_logits_command(CLI::App& program, Invocation& invocation);
+void add_tokenize_command(CLI::App& program, Invocation& invocation);
 void add_compare_command(CLI::App& program, Invocation& invocation);
 void add_diff_command(CLI::App& program, Invocation& invocation);
 

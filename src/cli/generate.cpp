@@ -23,7 +23,7 @@ struct GenerateCommand {
   int tokens = 200;
   int context = 0;
   SamplerOptions sampler;
-  bool quiet = false;
+  bool quiet = false, special = false;
 };
 
 // A decoder without its cache's capacity, which may depend on the prompt.
@@ -56,6 +56,7 @@ int run_generate(const GenerateCommand& o) {
         prompt.size(), how.capacity);
   const std::unique_ptr<Decoder> decoder = load_decoder(o.model, how);
   TokenSampler sampler(o.sampler);
+  const Special special = o.special ? Special::keep : Special::drop;
 
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
@@ -66,7 +67,7 @@ int run_generate(const GenerateCommand& o) {
           first = Clock::now();
           fmt::print("{}", o.prompt);
         }
-        const std::string text = tokenizer->decode_token(token);
+        const std::string text = tokenizer->decode_token(token, special);
         std::fwrite(text.data(), 1, text.size(), stdout);
         std::fflush(stdout);
         return !interrupted();  // watched from here on: before, there was nothing to finish
@@ -86,7 +87,7 @@ int run_generate(const GenerateCommand& o) {
   if (!o.json.empty())
     write_json(o.json, {{"prompt_tokens", prompt},
                         {"tokens", tokens},
-                        {"text", tokenizer->decode(tokens)},
+                        {"text", tokenizer->decode(tokens, special)},
                         {"prompt_s", prompt_s},
                         {"tokens_per_s", rate}});
   return 0;
@@ -160,6 +161,7 @@ void add_generate_command(CLI::App& program, Invocation& invocation) {
       ->option_text("N");
   add_device_option(*command, o->device);
   add_dtype_option(*command, o->dtype);
+  command->add_flag("--special", o->special, "Show tokens that stand for no text, too");
   command->add_flag("--quiet", o->quiet, "Only the text, no timing");
   command->add_option("--json", o->json, "Write tokens, text and speed to this file")
       ->option_text("FILE");

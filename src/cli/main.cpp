@@ -12,6 +12,7 @@ void add_commands(CLI::App& program, Invocation& invocation) {
   add_train_command(program, invocation);
   add_generate_command(program, invocation);
   add_logits_command(program, invocation);
+  add_tokenize_command(program, invocation);
   add_diff_command(program, invocation);
   add_devices_command(program, invocation);
   add_bench_command(program, invocation);

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kQuick = " --device cpu --seconds 0";
 
 TEST_F(Cli, HelpIsTheDocumentation) {
-  for (const char* command : {"", "compare", "train", "generate", "logits", "diff", "devices",
+  for (const char* command : {"", "compare", "train", "generate", "logits", "tokenize", "diff", "devices",
                               "bench", "inspect", "tune"}) {
     const std::string name = *command ? command : "cria";
     const CliOutput output = run(std::string(command) + " --help");
