@@ -1,6 +1,7 @@
 #include "base/durable_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@ namespace cria {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kTemporary = ".cria-";  // between a file's name and what mkstemp chooses
 
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -69,17 +72,42 @@ DurableFile::DurableFile(const fs::path& path) : path_(path.string()) {
     return;
   }
   path_ = follow_links(path).string();
-  temporary_ = path_ + ".XXXXXX";
-  file_ = ::mkstemp(temporary_.data());
-  if (file_ < 0) {
-    temporary_.clear();
-    fail_f("cannot write {}: {}; choose a folder that exists and is writable", path_,
-           std::strerror(errno));
-  }
+  open_temporary();
   // mkstemp makes the file private; give it the permissions any new file would have.
   const mode_t mask = ::umask(0);
   ::umask(mask);
   ::fchmod(file_, 0666 & ~mask);
+}
+
+// The lock goes with the process. Whoever removes what is abandoned may take it between the two
+// calls and remove the file; then it is made again.
+void DurableFile::open_temporary() {
+  for (;;) {
+    temporary_ = path_ + std::string(kTemporary) + "XXXXXX";
+    file_ = ::mkstemp(temporary_.data());
+    if (file_ < 0) {
+      temporary_.clear();
+      fail_f("cannot write {}: {}; choose a folder that exists and is writable", path_,
+             std::strerror(errno));
+    }
+    struct stat info = {};
+    const bool locked = ::flock(file_, LOCK_EX) == 0;
+    if (!locked || ::fstat(file_, &info) != 0 || info.st_nlink > 0) return;
+    ::close(file_);
+  }
+}
+
+void DurableFile::remove_if_abandoned(const fs::path& path) {
+  const std::string name = path.filename().string();
+  constexpr size_t kRandom = 6;
+  const size_t at = name.rfind(kTemporary);
+  if (at == std::string::npos || name.size() - at != kTemporary.size() + kRandom) return;
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return;
+  struct stat info = {};
+  if (::fstat(file, &info) == 0 && S_ISREG(info.st_mode) && ::flock(file, LOCK_EX | LOCK_NB) == 0)
+    ::unlink(path.c_str());
+  ::close(file);
 }
 
 DurableFile::~DurableFile() { discard(); }

@@ -21,12 +21,16 @@ class DurableFile {
   void write(std::string_view bytes);
   void commit();
 
+  // Removes what a DurableFile was writing to whose process was killed; no other file.
+  static void remove_if_abandoned(const std::filesystem::path& path);
+
  private:
+  void open_temporary();
   [[noreturn]] void give_up(const char* what_to_do);
   void discard();
 
   std::string path_;
-  std::string temporary_;  // empty: written as the bytes come
+  std::string temporary_;  // locked while it is written; empty: written as the bytes come
   int file_ = -1;
 };
 

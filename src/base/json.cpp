@@ -1,35 +1,17 @@
 #include "base/json.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <set>
-#include <sstream>
-#include <system_error>
 
 #include "base/durable_file.h"
 #include "base/format.h"
+#include "base/input_file.h"
 
 namespace cria {
-
-std::string read_text(const std::filesystem::path& path) {
-  std::error_code ignored;  // what cannot be looked at cannot be opened either
-  if (std::filesystem::is_directory(path, ignored)) {
-    fail_f("cannot read {}: it is a folder; give a file", path.string());
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail_f("cannot read {}: {}; check the path", path.string(), std::strerror(errno));
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad()) fail_f("cannot read {}: {}", path.string(), std::strerror(errno));
-  return std::move(text).str();
-}
-
-void write_text(const std::filesystem::path& path, std::string_view text) {
-  DurableFile file(path);
-  file.write(text);
-  file.commit();
-}
 
 void refuse_lfs_pointer(std::string_view text, const std::string& where) {
   if (!text.starts_with("version https://git-lfs.github.com/spec/")) return;
@@ -39,16 +21,72 @@ void refuse_lfs_pointer(std::string_view text, const std::string& where) {
       where);
 }
 
-Json read_json(const std::filesystem::path& path) {
-  const std::string text = read_text(path);
-  refuse_lfs_pointer(text, path.string());
-  try {
-    return Json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
-    fail_f("{} is not valid JSON at byte {}; correct or delete it", path.string(), error.byte);
-  } catch (const nlohmann::json::exception&) {  // a number beyond double
-    fail_f("{} has a number that is too large; correct or delete it", path.string());
+namespace {
+
+constexpr size_t kMostText = size_t{1} << 30;  // no text that is read as a whole is longer
+
+// Nesting is limited, and so is each key to once in its object.
+template <class J>
+class Check {
+ public:
+  explicit Check(const std::string& where) : where_(where) {}
+
+  bool operator()(int depth, typename J::parse_event_t event, J& parsed) {
+    constexpr int kMaxDepth = 32;
+    using Event = typename J::parse_event_t;
+    if (depth > kMaxDepth) fail_f("{} is nested deeper than {} levels", where_, kMaxDepth);
+    if (event == Event::object_start) keys_.emplace_back();
+    if (event == Event::object_end) keys_.pop_back();
+    if (event == Event::key && !keys_.back().insert(parsed.template get<std::string>()).second)
+      fail_f("{} has the key \"{}\" twice", where_, parsed.template get<std::string>());
+    return true;
   }
+
+ private:
+  const std::string& where_;
+  std::vector<std::set<std::string>> keys_;  // of the objects around the current place
+};
+
+template <class J>
+J parse(std::string_view text, const std::string& where, const char* what_to_do) {
+  refuse_lfs_pointer(text, where);
+  try {
+    return J::parse(text, Check<J>(where));
+  } catch (const nlohmann::json::parse_error& error) {
+    fail_f("{} is not valid JSON at byte {}; {}", where, error.byte, what_to_do);
+  } catch (const nlohmann::json::exception&) {  // a number beyond double
+    fail_f("{} has a number that is too large; {}", where, what_to_do);
+  }
+}
+
+}  // namespace
+
+// To its end, whatever its size is said to be: the files of /proc have none.
+std::string read_text(const std::filesystem::path& path) {
+  const InputFile file(path);
+  std::string text(std::min<size_t>(file.size(), kMostText) + 4096, '\0');
+  for (size_t size = 0; size <= kMostText;) {
+    if (size == text.size()) text.resize(2 * size);
+    const ssize_t n = ::pread(file.descriptor(), text.data() + size, text.size() - size,
+                              static_cast<off_t>(size));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_f("cannot read {}: {}; check the disk", file.path(), std::strerror(errno));
+    size += static_cast<size_t>(n);
+    if (n > 0) continue;
+    text.resize(size);
+    return text;
+  }
+  fail_f("cannot read {}: it has more than {} bytes; give a smaller file", file.path(), kMostText);
+}
+
+void write_text(const std::filesystem::path& path, std::string_view text) {
+  DurableFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+Json read_json(const std::filesystem::path& path) {
+  return parse<Json>(read_text(path), path.string(), "correct or delete it");
 }
 
 void write_json(const std::filesystem::path& path, const Json& json) {
@@ -56,25 +94,7 @@ void write_json(const std::filesystem::path& path, const Json& json) {
 }
 
 JsonMap parse_json_map(std::string_view text, const std::string& where) {
-  refuse_lfs_pointer(text, where);
-  constexpr int kMaxDepth = 32;
-  std::vector<std::set<std::string>> keys;  // of the objects around the current place
-  const auto check = [&](int depth, JsonMap::parse_event_t event, JsonMap& parsed) {
-    using Event = JsonMap::parse_event_t;
-    if (depth > kMaxDepth) fail_f("{} is nested deeper than {} levels", where, kMaxDepth);
-    if (event == Event::object_start) keys.emplace_back();
-    if (event == Event::object_end) keys.pop_back();
-    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second)
-      fail_f("{} has the key \"{}\" twice", where, parsed.get_ref<const std::string&>());
-    return true;
-  };
-  try {
-    return JsonMap::parse(text, check);
-  } catch (const nlohmann::json::parse_error& error) {
-    fail_f("{} is not valid JSON at byte {}; download or write it again", where, error.byte);
-  } catch (const nlohmann::json::exception&) {
-    fail_f("{} has a number that is too large", where);
-  }
+  return parse<JsonMap>(text, where, "download or write it again");
 }
 
 }  // namespace cria

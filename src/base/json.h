@@ -18,12 +18,12 @@ void write_text(const std::filesystem::path& path, std::string_view text);
 // An Error where Git was used without LFS, which leaves a few lines of text in a large file's place.
 void refuse_lfs_pointer(std::string_view text, const std::string& where);
 
+// Nesting is limited and a key that appears twice is an Error, here as below.
 Json read_json(const std::filesystem::path& path);
 // Numbers that are not finite become null, bytes that are no UTF-8 the replacement character.
 void write_json(const std::filesystem::path& path, const Json& json);
 
-// JSON that may be large and comes from elsewhere: nesting is limited and a key that appears twice
-// is an Error. `where` names the text in errors.
+// JSON that may be large. `where` names the text in errors.
 JsonMap parse_json_map(std::string_view text, const std::string& where);
 
 }  // namespace cria

@@ -1,34 +1,23 @@
 #include "base/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/format.h"
+#include "base/input_file.h"
 
 namespace cria {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) fail_f("cannot read {}: {}; check the path", path.string(), std::strerror(errno));
-  struct stat info = {};
-  const bool regular = ::fstat(file, &info) == 0 && S_ISREG(info.st_mode);
-  void* data = MAP_FAILED;
-  if (regular && info.st_size > 0) {
-    data = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, file, 0);
-  }
-  const int error = errno;
-  ::close(file);
-  if (!regular) fail_f("cannot read {}: it is not a file; give a file", path.string());
-  if (info.st_size == 0) return;
-  if (data == MAP_FAILED) fail_f("cannot map {}: {}", path.string(), std::strerror(error));
+  const InputFile file(path);
+  if (file.size() == 0) return;
+  void* data = ::mmap(nullptr, file.size(), PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  if (data == MAP_FAILED) fail_f("cannot map {}: {}", path.string(), std::strerror(errno));
   data_ = static_cast<const std::byte*>(data);
-  size_ = static_cast<size_t>(info.st_size);
+  size_ = file.size();
 }
 
 MappedFile::~MappedFile() {

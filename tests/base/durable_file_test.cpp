@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 
+#include "base/input_file.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "support/files.h"
@@ -94,6 +96,37 @@ TEST(DurableFile, AppendsToTheOwnOutput) {
   EXPECT_EQ(entries(folder.path()), 2u);
 }
 
+// A process that is killed leaves what it was writing; what a living one writes is never taken.
+TEST(DurableFile, RemovesWhatAKilledProcessLeft) {
+  const test::TemporaryFolder folder;
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    DurableFile file(folder / "a");
+    file.write("part");
+    if (::write(ready[1], "x", 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ::close(ready[0]), ::close(ready[1]);
+  write_text(folder / "a.cria-nobody", "a name that is like one's");
+  write_text(folder / "a.backup", "kept");
+  const auto clean = [&] {
+    for (const auto& entry : fs::directory_iterator(folder.path()))
+      DurableFile::remove_if_abandoned(entry.path());
+  };
+  clean();
+  EXPECT_EQ(entries(folder.path()), 2u) << "the child's, and the backup";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  clean();
+  EXPECT_EQ(entries(folder.path()), 1u);
+  EXPECT_EQ(read_text(folder / "a.backup"), "kept");
+}
+
 TEST(DurableFile, LooksWithoutTouching) {
   const test::TemporaryFolder folder;
   write_text(folder / "a", "kept");
@@ -120,6 +153,25 @@ TEST(MappedFile, ShowsBytes) {
   EXPECT_EQ(file.bytes().size(), 0u);
   write_text(folder / "empty", "");
   EXPECT_TRUE(MappedFile(folder / "empty").text().empty());
+}
+
+TEST(InputFile, ReadsAndNoticesAFileCutShort) {
+  const test::TemporaryFolder folder;
+  write_text(folder / "a", "0123456789");
+  const InputFile file(folder / "a");
+  EXPECT_EQ(file.size(), 10u);
+  std::string text(4, '?');
+  file.read(3, text);
+  EXPECT_EQ(text, "3456");
+  fs::resize_file(folder / "a", 5);
+  expect_error([&] { file.read(3, text); }, {"/a", "was cut short while it was read"});
+}
+
+TEST(InputFile, RefusesPipesAtOnce) {
+  const test::TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  expect_error([&] { InputFile(folder / "pipe"); }, {"/pipe", "a device or a pipe"});
+  expect_error([&] { MappedFile("/dev/zero"); }, {"/dev/zero", "a device or a pipe"});
 }
 
 TEST(MappedFile, ErrorsNameThePath) {

@@ -19,6 +19,11 @@ TEST(Error, CarriesItsMessage) {
   FAIL();
 }
 
+TEST(Error, ShowsControlCharactersOfWhatItQuotes) {
+  EXPECT_STREQ(Error("tensor \"\x1b[2J\x7f\n\tz\u009b1m é\"").what(),
+               "tensor \"\\x1b[2J\\x7f\\x0a\\x09z\\xc2\\x9b1m é\"");
+}
+
 TEST(Error, RequireThrowsOnlyWhenFalse) {
   EXPECT_NO_THROW(require(true, "fine"));
   EXPECT_THROW(require(false, "not fine"), Error);

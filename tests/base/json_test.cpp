@@ -74,6 +74,24 @@ TEST_F(JsonFile, FolderIsNotAFile) {
   expect_has(message_of([&] { read_text(folder_); }), "it is a folder");
 }
 
+// What they give may never come, or never end.
+TEST_F(JsonFile, PipesAndDevicesAreNotFiles) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const fs::path& path : {pipe, fs::path("/dev/zero")})
+    expect_has(message_of([&] { read_text(path); }), path.string() + ": it is a device or a pipe");
+}
+
+TEST_F(JsonFile, FilesWithoutASizeAreReadToTheirEnd) {
+  expect_has(read_text("/proc/self/status"), "SigBlk:");
+}
+
+TEST_F(JsonFile, AKeyTwiceIsRefused) {
+  const fs::path path = folder_ / "twice.json";
+  write_text(path, R"({"a": 1, "b": [{"c": 1, "c": 2}]})");
+  expect_has(message_of([&] { read_json(path); }), "twice.json has the key \"c\" twice");
+}
+
 TEST_F(JsonFile, BrokenJsonSaysWhere) {
   const fs::path path = folder_ / "broken.json";
   for (const char* text : {"", "{\"a\": 1", "{\"a\": nope}", "\xff\xfe"}) {
