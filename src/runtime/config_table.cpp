@@ -1,18 +1,16 @@
 #include "runtime/config_table.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <iostream>
 #include <vector>
 
+#include "base/file_lock.h"
 #include "base/format.h"
+#include "base/input_file.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "runtime/driver.h"
 #include "runtime/thread_pool.h"
 
@@ -21,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kFormatName = "\"cria tuned configurations";
 constexpr const char* kFormat = "cria tuned configurations, version 1";
 
 std::string key_of(std::string_view device, std::string_view kernel, std::string_view dtype,
@@ -33,68 +32,89 @@ std::string key_of(std::string_view device, std::string_view kernel, std::string
 
 Json empty_table() { return {{"format", kFormat}, {"devices", Json::object()}}; }
 
-// Calls visit(key, config) for every entry; throws on anything unexpected.
+// Calls visit(key, config) for every entry; an Error for anything unexpected.
 using Visit = std::function<void(std::string key, std::string config)>;
-void visit_configs(const Json& json, const Visit& visit) {
-  if (json.at("format") != kFormat) fail("its format is not \"" + std::string(kFormat) + "\"");
-  for (const auto& [device, kernels] : json.at("devices").items())
-    for (const auto& [kernel, dtypes] : kernels.items())
-      for (const auto& [dtype, classes] : dtypes.items())
-        for (const auto& [shape_class, entry] : classes.items())
-          visit(key_of(device, kernel, dtype, shape_class), entry.at("config").get<std::string>());
+using Fields = JsonFields<Json>;
+
+void visit_level(const Fields& fields, const Json& json, int levels, const std::string& key,
+                 const Visit& visit) {
+  for (const auto& [name, value] : json.items()) {
+    const Fields child = fields.child(name);
+    const std::string longer = key + name + '\n';
+    if (levels > 1)
+      visit_level(child, value, levels - 1, longer, visit);
+    else
+      visit(longer, child.text("config"));
+  }
 }
 
-// Holds the table's lock for writing while it lives.
-class FileLock {
- public:
-  explicit FileLock(const fs::path& path)
-      : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-    if (file_ < 0) fail_unwritable(path);
-    while (::flock(file_, LOCK_EX) != 0) {
-      if (errno == EINTR) continue;
-      ::close(file_);
-      fail_unwritable(path);
-    }
-  }
-  ~FileLock() { ::close(file_); }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
+void visit_configs(const Json& json, const fs::path& path, const Visit& visit) {
+  const Fields table(json, path.string());
+  if (table.text("format") != kFormat)
+    fail_f("{}: its format is not \"{}\"", path.string(), kFormat);
+  const Fields devices = table.child("devices");
+  visit_level(devices, json["devices"], 4, "", visit);  // device, kernel, type, class
+}
 
- private:
-  [[noreturn]] static void fail_unwritable(const fs::path& path) {
-    fail_f("cannot write {}: {}; name a writable place with --cache FILE or CRIA_CACHE",
-           path.string(), std::strerror(errno));
-  }
-  int file_;
-};
+constexpr const char* kElsewhere = "name another file with --cache FILE or CRIA_CACHE";
 
-// Makes the folder when it is not there.
-fs::path lock_path(const fs::path& path) {
-  if (path.empty())
-    fail(
-        "there is no place for the tuned configurations: name a file with --cache FILE or "
-        "CRIA_CACHE");
-  if (fs::is_directory(path))
-    fail_f("cannot write {}: it is a folder; name a file with --cache FILE or CRIA_CACHE",
-           path.string());
-  std::error_code ignored;
+// An Error unless a table may be written there: where there is nothing yet, or an empty file, or
+// one that begins like a table.
+void check_place(const fs::path& path) {
+  if (path.empty()) fail_f("there is no place for the tuned configurations: {}", kElsewhere);
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) return;
+  if (status.type() == fs::file_type::none)
+    fail_f("cannot look at {}: {}; {}", path.string(), error.message(), kElsewhere);
+  if (!fs::is_regular_file(status))
+    fail_f("{} cannot hold tuned configurations, because it is {}; {}", path.string(),
+           fs::is_directory(status) ? "a folder" : "a device or a pipe", kElsewhere);
+  const InputFile file(path);
+  std::string head(std::min<uint64_t>(file.size(), 200), '\0');
+  file.read(0, head);
+  const bool like_a_table =
+      head.empty() || (head[0] == '{' && head.find(kFormatName) != std::string::npos);
+  if (!like_a_table)
+    fail_f("{} is something else than a table of tuned configurations, and stays; {}",
+           path.string(), kElsewhere);
+}
+
+// The lock for writing the table at this place, once it may be written there.
+FileLock lock_place(const fs::path& path) {
+  check_place(path);
+  std::error_code ignored;  // what cannot be made, the lock's file says
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), ignored);
-  return path.string() + ".lock";
+  return {path.string() + ".lock", kElsewhere};
+}
+
+// A table that is damaged gets a second name, and the one that replaces it takes the first.
+void keep_aside(const fs::path& path) {
+  const fs::path file = fs::canonical(path);
+  std::error_code error;
+  for (int i = 1; i < 100; ++i) {
+    const fs::path aside = file.string() + (i == 1 ? ".corrupt" : fmt::format(".corrupt-{}", i));
+    fs::create_hard_link(file, aside, error);
+    if (error == std::errc::file_exists) continue;
+    if (error) break;
+    std::cerr << "cria: warning: a new table of tuned configurations replaces " << path.string()
+              << ", which could not be read and is now " << aside.string() << '\n';
+    return;
+  }
+  fail_f("{} is damaged, and cannot be kept under another name: {}; remove it", path.string(),
+         error.message());
 }
 
 // The table to add to. One that cannot be understood is put aside, not lost.
 Json read_for_update(const fs::path& path) {
-  if (!fs::exists(path)) return empty_table();
+  std::error_code ignored;
+  if (const auto size = fs::file_size(path, ignored); ignored || size == 0) return empty_table();
   try {
     Json json = read_json(path);
-    visit_configs(json, [](std::string, std::string) {});
+    visit_configs(json, path, [](std::string, std::string) {});
     return json;
-  } catch (const std::exception&) {
-    const fs::path aside = path.string() + ".corrupt";
-    std::error_code ignored;
-    fs::rename(path, aside, ignored);
-    std::cerr << "cria: warning: a new table of tuned configurations replaces " << path.string()
-              << ", which could not be read and is now " << aside.string() << '\n';
+  } catch (const Error&) {
+    keep_aside(path);
     return empty_table();
   }
 }
@@ -105,13 +125,13 @@ ConfigTable ConfigTable::load(const fs::path& path) {
   ConfigTable table;
   std::error_code ignored;
   if (path.empty() || !fs::exists(path, ignored)) return table;
+  if (fs::is_regular_file(path, ignored) && fs::file_size(path, ignored) == 0) return table;
   try {
-    visit_configs(read_json(path), [&](std::string key, std::string config) {
+    visit_configs(read_json(path), path, [&](std::string key, std::string config) {
       table.configs_[std::move(key)] = std::move(config);
     });
-  } catch (const std::exception& error) {
-    std::cerr << "cria: warning: the tuned configurations in " << path.string()
-              << " are ignored: " << error.what() << '\n';
+  } catch (const Error& error) {
+    std::cerr << "cria: warning: tuned configurations are ignored: " << error.what() << '\n';
     table.configs_.clear();
   }
   return table;
@@ -156,10 +176,10 @@ const std::string* tuned_config(Device device, const Kernel& kernel,
   return table.find(device_key(device), kernel.name, kernel.dtype, shape_class);
 }
 
-void check_tuning_cache(const fs::path& path) { const FileLock lock(lock_path(path)); }
+void check_tuning_cache(const fs::path& path) { const FileLock lock = lock_place(path); }
 
 void record_tuned(const fs::path& path, const TunedConfig& winner) {
-  const FileLock lock(lock_path(path));
+  const FileLock lock = lock_place(path);
   Json json = read_for_update(path);
   json["devices"][winner.device][winner.kernel][name_of(winner.dtype)][winner.shape_class] = {
       {"config", winner.config}, {"time_us", winner.time_us}};

@@ -3,6 +3,7 @@
 #include "runtime/config_table.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,13 +74,66 @@ TEST_F(ConfigTableTest, CorruptFileIsIgnoredWithOneWarning) {
   }
 }
 
-TEST_F(ConfigTableTest, RecordingOverACorruptFileKeepsItAside) {
-  write_text(file(), "not json");
+// Each time under another name.
+TEST_F(ConfigTableTest, RecordingOverADamagedTableKeepsItAside) {
+  const std::string first = "{\"format\": \"cria tuned configurations, version 1\", \"dev",
+                    second = first + "ices\": 3}";
+  for (const auto& [damaged, aside] :
+       {std::pair(first, ".corrupt"), std::pair(second, ".corrupt-2")}) {
+    write_text(file(), damaged);
+    testing::internal::CaptureStderr();
+    record_tuned(file(), winner("m<=64", "a"));
+    EXPECT_NE(testing::internal::GetCapturedStderr().find(aside), std::string::npos);
+    EXPECT_FALSE(ConfigTable::load(file()).empty());
+    EXPECT_EQ(read_text(file().string() + aside), damaged);
+  }
+  EXPECT_EQ(read_text(file().string() + ".corrupt"), first);
+}
+
+// What is no table is refused and stays as it is, without a lock's file beside it.
+TEST_F(ConfigTableTest, OtherThingsAreLeftAlone) {
+  const auto refused = [&](const fs::path& path, const char* why) {
+    for (const bool record : {false, true}) {
+      try {
+        record ? record_tuned(path, winner("m<=64", "a")) : check_tuning_cache(path);
+        ADD_FAILURE() << path << " was taken for a table";
+      } catch (const Error& error) {
+        const std::string text = error.what();
+        for (const std::string& part : {path.string(), std::string(why), std::string("--cache")})
+          EXPECT_NE(text.find(part), std::string::npos) << text;
+      }
+    }
+    EXPECT_FALSE(fs::exists(path.string() + ".lock"));
+    EXPECT_FALSE(fs::exists(path.string() + ".corrupt"));
+  };
+  for (const char* text : {"not json", "{\"format\": \"other\"}", "[]", "x"}) {
+    write_text(file(), text);
+    refused(file(), "something else");
+    EXPECT_EQ(read_text(file()), text);
+  }
+  const fs::path pipe = folder_ / "pipe", folder = folder_ / "folder";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_directory(folder);
+  refused(pipe, "a device or a pipe");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  refused(folder, "a folder");
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST_F(ConfigTableTest, AnEmptyFileIsAnEmptyTable) {
+  write_text(file(), "");
   testing::internal::CaptureStderr();
+  EXPECT_TRUE(ConfigTable::load(file()).empty());
   record_tuned(file(), winner("m<=64", "a"));
-  EXPECT_NE(testing::internal::GetCapturedStderr().find(".corrupt"), std::string::npos);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_FALSE(ConfigTable::load(file()).empty());
-  EXPECT_EQ(read_text(file().string() + ".corrupt"), "not json");
+}
+
+TEST_F(ConfigTableTest, APipeIsNoTableToRead) {
+  ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(ConfigTable::load(file()).empty());
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("a pipe"), std::string::npos);
 }
 
 TEST_F(ConfigTableTest, ProcessesThatWriteAtOnceLoseNothing) {
