@@ -1,9 +1,7 @@
 // Text files as files of tokens: the tokens, 2 or 4 bytes each, then a trailer that tells a whole
 // file from anything else.
-#include <sys/stat.h>
-
 #include <array>
-#include <cerrno>
+#include <bit>
 #include <cstring>
 #include <optional>
 
@@ -30,24 +28,38 @@ struct Trailer {
   bool operator==(const Trailer&) const = default;
 };
 
-// FNV-1a, to tell files and tokenizers apart.
-uint64_t hash_of(std::string_view text, uint64_t hash = 0xcbf29ce484222325u) {
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+// To tell texts and tokenizers apart: eight bytes at a time, because a text is long, and in the end
+// their number.
+uint64_t hash_of(std::string_view text, uint64_t hash) {
+  const auto mix = [&](uint64_t x) { hash = std::rotl((hash ^ x) * 0x9e3779b97f4a7c15u, 29); };
+  const size_t size = text.size();
+  for (; text.size() >= sizeof(uint64_t); text.remove_prefix(sizeof(uint64_t))) {
+    uint64_t x;
+    std::memcpy(&x, text.data(), sizeof x);
+    mix(x);
+  }
+  for (const char c : text) mix(static_cast<uint8_t>(c));
+  mix(size);
   return hash;
 }
 
-// A name that changes when the text's path, size or time, or the tokenizer, does.
-std::string cache_name(const fs::path& file, const Tokenizer& tokenizer) {
-  struct stat info = {};
-  if (::stat(file.c_str(), &info) != 0)
-    fail_f("cannot read {}: {}; check the path", file.string(), std::strerror(errno));
-  std::error_code ignored;
-  const std::string identity = fmt::format("{}\n{}\n{}.{}", fs::absolute(file, ignored).string(),
-                                           info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-  uint64_t hash = hash_of(identity);
+uint64_t hash_of(const InputFile& file, uint64_t hash) {
+  std::string piece;
+  for (uint64_t begin = 0; begin < file.size(); begin += piece.size()) {
+    piece.resize(std::min<uint64_t>(kChunk, file.size() - begin));
+    file.read(begin, piece);
+    hash = hash_of(piece, hash);
+  }
+  return hash;
+}
+
+// A name that changes when the text or the tokenizer does. All of the text is read for it, since
+// its time and size may be those of another one; that takes a fraction of what tokenizing would.
+std::string cache_name(const InputFile& file, const Tokenizer& tokenizer) {
+  uint64_t hash = 0xcbf29ce484222325u;
   for (const auto& [name, text] : tokenizer.files()) hash = hash_of(text, hash_of(name, hash));
   if (const auto eos = tokenizer.eos()) hash = hash_of(fmt::format("{}", *eos), hash);
-  return fmt::format("{:016x}.tokens", hash);
+  return fmt::format("{:016x}.tokens", hash_of(file, hash));
 }
 
 int token_width(const Tokenizer& tokenizer) { return tokenizer.vocab_size() <= 0x10000 ? 2 : 4; }
@@ -62,40 +74,61 @@ void write_tokens(DurableFile& file, std::span<const int> tokens, int width) {
   file.write(bytes);
 }
 
-// The next chunks of a text, cut off its front.
-std::vector<std::string_view> take_chunks(std::string_view& text, size_t most) {
-  std::vector<std::string_view> out;
-  while (!text.empty() && out.size() < most) {
-    const size_t end = cut_for_tokenizing(text, kChunk);
-    out.push_back(text.substr(0, end));
-    text.remove_prefix(end);
-  }
-  return out;
-}
+// A text in chunks, of which so many are in memory at a time.
+class ChunkReader {
+ public:
+  ChunkReader(const InputFile& file, size_t most) : file_(file), most_(most) {}
 
-void tokenize(const fs::path& source, const Tokenizer& tokenizer, const fs::path& target,
+  // The next ones, valid until the next call; none at the end.
+  std::vector<std::string_view> next() {
+    // What a chunk needs behind it to be cut where it would be with all of the text in memory.
+    constexpr size_t kBehind = 4;
+    const size_t want = most_ * (kChunk + kReach) + kBehind;
+    text_.resize(std::min<uint64_t>(want, file_.size() - begin_));
+    file_.read(begin_, text_);
+    const bool ends = begin_ + text_.size() == file_.size();
+    std::vector<std::string_view> out;
+    std::string_view rest = text_;
+    while (!rest.empty() && out.size() < most_ &&
+           (ends || rest.size() > kChunk + kReach + kBehind - 1)) {
+      out.push_back(rest.substr(0, cut_for_tokenizing(rest, kChunk)));
+      rest.remove_prefix(out.back().size());
+    }
+    begin_ += text_.size() - rest.size();
+    return out;
+  }
+
+  uint64_t done() const { return begin_; }
+
+ private:
+  const InputFile& file_;
+  const size_t most_;
+  std::string text_;
+  uint64_t begin_ = 0;  // of what comes next
+};
+
+void tokenize(const InputFile& file, const Tokenizer& tokenizer, const fs::path& target,
               const TokenizeProgress& progress) {
-  const MappedFile file(source);
-  std::string_view rest = file.text();
-  if (rest.empty()) fail_f("{} is empty; give a file with text", source.string());
+  if (file.size() == 0) fail_f("{} is empty; give a file with text", file.path());
   const int width = token_width(tokenizer);
   DurableFile out(target);
   Trailer trailer{.width = static_cast<uint64_t>(width)};
   ThreadPool& pool = ThreadPool::shared();
-  while (!rest.empty()) {
-    const auto chunks = take_chunks(rest, static_cast<size_t>(pool.workers()));
+  ChunkReader reader(file, static_cast<size_t>(pool.workers()));
+  bool first = true;
+  while (reader.done() < file.size()) {
+    const auto chunks = reader.next();
     std::vector<std::vector<int>> tokens(chunks.size());
     pool.run(static_cast<int64_t>(chunks.size()), [&](int64_t i, int) {
-      const std::string_view chunk = chunks[static_cast<size_t>(i)];
-      const bool first = chunk.data() == file.text().data();
-      tokens[static_cast<size_t>(i)] = tokenizer.encode_part(chunk, first);
+      const auto at = static_cast<size_t>(i);
+      tokens[at] = tokenizer.encode_part(chunks[at], first && i == 0);
     });
+    first = false;
     for (const auto& part : tokens) {
       write_tokens(out, part, width);
       trailer.count += part.size();
     }
-    if (progress)
-      progress(1 - static_cast<double>(rest.size()) / static_cast<double>(file.text().size()));
+    if (progress) progress(static_cast<double>(reader.done()) / static_cast<double>(file.size()));
   }
   if (const auto eos = tokenizer.eos()) {
     write_tokens(out, {&*eos, 1}, width);
@@ -105,16 +138,22 @@ void tokenize(const fs::path& source, const Tokenizer& tokenizer, const fs::path
   out.commit();
 }
 
+// What killed processes have left in the folder.
+void remove_abandoned(const fs::path& cache) {
+  std::error_code ignored;  // another process may remove it, too
+  for (const auto& entry : fs::directory_iterator(cache, ignored))
+    DurableFile::remove_if_abandoned(entry.path());
+}
+
 // A file that tokenize() made; nothing when it is not there or not whole.
 std::optional<TokenFile> open_cached(const fs::path& path, int width) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
-  MappedFile file(path);
-  const std::string_view bytes = file.text();
-  if (bytes.size() < sizeof(Trailer)) return std::nullopt;
-  const uint64_t data = bytes.size() - sizeof(Trailer);
+  InputFile file(path);
+  if (file.size() < sizeof(Trailer)) return std::nullopt;
+  const uint64_t data = file.size() - sizeof(Trailer);
   Trailer found;
-  std::memcpy(&found, bytes.data() + data, sizeof found);
+  file.read(data, {reinterpret_cast<char*>(&found), sizeof found});
   const Trailer want{.width = static_cast<uint64_t>(width),
                      .count = data / static_cast<uint64_t>(width)};
   if (found != want || data != want.count * want.width) return std::nullopt;
@@ -166,14 +205,20 @@ std::unique_ptr<TokenSource> open_tokens(const std::vector<fs::path>& files,
            error.message());
   const int width = token_width(tokenizer);
   std::vector<TokenFile> out;
-  for (const fs::path& file : files) {
-    const fs::path kept = cache / cache_name(file, tokenizer);
-    std::optional<TokenFile> tokens = open_cached(kept, width);
+  for (const fs::path& path : files) {
+    const InputFile file(path);
+    const std::string name = cache_name(file, tokenizer);
+    std::optional<TokenFile> tokens = open_cached(cache / name, width);
     if (!tokens) {
-      tokenize(file, tokenizer, kept, progress);
-      tokens = open_cached(kept, width);
+      remove_abandoned(cache);
+      tokenize(file, tokenizer, cache / name, progress);
+      if (cache_name(file, tokenizer) != name) {
+        fs::remove(cache / name, error);
+        fail_f("{} was changed while it was read: try again", file.path());
+      }
+      tokens = open_cached(cache / name, width);
     }
-    if (!tokens) fail_f("{} was damaged while it was made; try again", kept.string());
+    if (!tokens) fail_f("{} was damaged while it was made; try again", (cache / name).string());
     out.push_back(std::move(*tokens));
   }
   return join_files(std::move(out));

@@ -1,13 +1,13 @@
-// Tokens of a fixed width at the start of mapped files.
+// Tokens of a fixed width at the start of files.
 #pragma once
 
-#include "base/mapped_file.h"
+#include "base/input_file.h"
 #include "train/token_source.h"
 
 namespace cria {
 
 struct TokenFile {
-  MappedFile file;
+  InputFile file;
   int width;       // bytes of a token: 1, 2 or 4
   uint64_t count;  // tokens
 };

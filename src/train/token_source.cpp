@@ -20,13 +20,15 @@ void read_as(const char* from, std::span<int> out) {
 }
 
 void read_tokens(const TokenFile& file, uint64_t begin, std::span<int> out) {
-  const char* from = file.file.text().data() + begin * static_cast<uint64_t>(file.width);
+  const auto width = static_cast<uint64_t>(file.width);
+  std::vector<char> bytes(out.size() * width);
+  file.file.read(begin * width, bytes);
   if (file.width == 1)
-    read_as<uint8_t>(from, out);
+    read_as<uint8_t>(bytes.data(), out);
   else if (file.width == 2)
-    read_as<uint16_t>(from, out);
+    read_as<uint16_t>(bytes.data(), out);
   else
-    read_as<uint32_t>(from, out);
+    read_as<uint32_t>(bytes.data(), out);
 }
 
 class JoinedFiles final : public TokenSource {
@@ -75,8 +77,8 @@ std::unique_ptr<TokenSource> join_files(std::vector<TokenFile> files) {
 std::unique_ptr<TokenSource> open_bytes(const std::vector<std::filesystem::path>& paths) {
   std::vector<TokenFile> files;
   for (const auto& path : paths) {
-    MappedFile file(path);
-    const uint64_t count = file.bytes().size();
+    InputFile file(path);
+    const uint64_t count = file.size();
     if (count == 0) fail_f("{} is empty; give a file with text", path.string());
     files.push_back({std::move(file), 1, count});
   }

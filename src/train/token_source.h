@@ -1,4 +1,5 @@
-// Long rows of tokens that need not be in memory: bytes of files, and files of tokens.
+// Long rows of tokens that need not be in memory: bytes of files, and files of tokens. Files are
+// read and not mapped, because one that is cut short meanwhile would end the process then.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ std::unique_ptr<TokenSource> keep_bytes(std::string text);
 using TokenizeProgress = std::function<void(double share)>;
 
 // The tokens of the files, each followed by the tokenizer's end where it has one. They are made
-// once and kept in `cache`, under a name that changes with file and tokenizer; neither text nor
-// tokens are ever in memory as a whole.
+// once and kept in `cache`, under a name that changes with the text and the tokenizer; neither text
+// nor tokens are ever in memory as a whole.
 std::unique_ptr<TokenSource> open_tokens(const std::vector<std::filesystem::path>& files,
                                          const Tokenizer& tokenizer,
                                          const std::filesystem::path& cache,

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/rng.h"
+#include "runtime/thread_pool.h"
 #include "support/files.h"
 #include "train/generated_text.h"
 
@@ -186,10 +187,59 @@ TEST(Data, TokensAreMadeOnceAndKept) {
   fs::resize_file(kept, fs::file_size(kept) - 3);
   EXPECT_EQ(all_tokens(*open()), want);
   EXPECT_EQ(calls, 2);
-  // So is that of a text that has changed.
-  write_text(folder / "a", "a");
-  EXPECT_EQ(all_tokens(*open()).size(), 2u);
+  // So is that of a text that has changed, even if its size and its time have not.
+  const auto time = fs::last_write_time(folder / "a");
+  std::string other = text;
+  std::swap(other[4], other[8]);
+  write_text(folder / "a", other);
+  fs::last_write_time(folder / "a", time);
+  want = tokenizer->encode(other);
+  want.push_back(*tokenizer->eos());
+  EXPECT_EQ(all_tokens(*open()), want);
   EXPECT_EQ(calls, 3);
+  // The same text elsewhere has the same tokens.
+  fs::rename(folder / "a", folder / "b");
+  fs::copy_file(folder / "b", folder / "a");
+  EXPECT_EQ(all_tokens(*open()), want);
+  EXPECT_EQ(calls, 3);
+}
+
+// A text of several times what is in memory at once has the tokens that it would have as a whole.
+TEST(Data, LongTextsAreReadInPieces) {
+  const TemporaryFolder folder;
+  const auto tokenizer = load_tokenizer(kFixtures / "gpt2.json");
+  const size_t piece = size_t(ThreadPool::shared().workers()) * (5 << 18);
+  std::string text;
+  Rng rng(5);
+  while (text.size() < 2 * piece + piece / 3)
+    text += std::string(1 + rng.below(9), char('a' + rng.below(26))) + (rng.below(7) ? " " : "\n");
+  write_text(folder / "a", text);
+  double last = 0;
+  const auto tokens = all_tokens(*open_tokens({folder / "a"}, *tokenizer, folder / "cache",
+                                              [&](double share) { last = share; }));
+  std::vector<int> want = tokenizer->encode(text);
+  if (tokenizer->eos()) want.push_back(*tokenizer->eos());
+  EXPECT_TRUE(tokens == want) << tokens.size() << " tokens, not " << want.size();
+  EXPECT_EQ(last, 1);
+}
+
+TEST(Data, TokensThatAKilledProcessLeftAreRemoved) {
+  const TemporaryFolder folder;
+  const auto tokenizer = load_tokenizer(kFixtures / "gpt2.json");
+  write_text(folder / "a", "the cat sat on the mat");
+  fs::create_directory(folder / "cache");
+  write_text(folder / "cache/0123456789abcdef.tokens.cria-aBcDeF", "part");
+  open_tokens({folder / "a"}, *tokenizer, folder / "cache");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder / "cache"), {}), 1);
+}
+
+TEST(Data, AFileCutShortIsAnError) {
+  const TemporaryFolder folder;
+  write_text(folder / "a", std::string(10000, 'x'));
+  const TextData data({folder / "a"}, nullptr, 2, 10, 1);
+  fill(data, 0, Split::validation, 2, 10);
+  fs::resize_file(folder / "a", 100);
+  expect_error([&] { fill(data, 0, Split::validation, 2, 10); }, {"/a", "cut short"});
 }
 
 // Long texts are tokenized in parts; the parts' tokens are those of the whole.
