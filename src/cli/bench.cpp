@@ -67,8 +67,7 @@ void add_bench_command(CLI::App& program, Invocation& invocation) {
   command->add_flag(
       "--hot", options->hot,
       "One set of operands, which may stay in the cache (default: as many as exceed it)");
-  command->add_option("--json", options->json, "Write all figures to this file")
-      ->option_text("FILE");
+  add_json_option(*command, options->json, "Write all figures to this file");
   add_cache_option(*command, options->problem.cache);
   command->footer([] {
     return "For example: cria bench rmsnorm --rows 4096,65536 --cols 1024\n\n" + list_problems();

@@ -3,10 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "base/durable_file.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/json_results.h"
+#include "cli/list_option.h"
 #include "cli/model_options.h"
 #include "cli/terminal.h"
 #include "lab/describe_run.h"
@@ -43,7 +44,6 @@ int run_compare(const CompareCommand& o, const std::string& command_line) {
              trainer.precision == Precision::tf32 ? "tf32" : name_of(trainer.dtype),
              name_of(trainer.device), describe(trainer.device).name);
   Json json = describe_run(trainer.device, command_line);
-  if (!o.json.empty()) check_writable(o.json);
   ProgressLine progress;
   const Comparison comparison = compare_plans(
       options,
@@ -78,8 +78,7 @@ void add_compare_command(CLI::App& program, Invocation& invocation) {
   CLI::App* command = program.add_subcommand(
       "compare",
       "Train under every plan on the same batches: loss, time, memory, launches, traffic");
-  command->add_option("--plans", options->plans, "Which, the yardstick first (default: all)")
-      ->delimiter(',')
+  add_list_option(*command, "--plans", options->plans, "Which, the yardstick first (default: all)")
       ->option_text("PLAN,...");
   add_model_options(*command, options->model);
   command->add_option("--accumulate", options->model.accumulate, "Batches per step (default: 1)")
@@ -96,8 +95,7 @@ void add_compare_command(CLI::App& program, Invocation& invocation) {
       ->option_text("N");
   command->add_flag("--kernels", options->kernels, "Show where each plan's step goes, by kernel");
   command->add_flag("--wide", options->wide, "Show all columns, more than a terminal of 100 has");
-  command->add_option("--json", options->json, "Write all figures to this file")
-      ->option_text("FILE");
+  add_json_option(*command, options->json, "Write all figures to this file");
   command->footer("For example: cria compare --config debug --batch 1 --seq 2048");
   command->callback([options, &invocation] {
     invocation.exit_code = run_compare(*options, invocation.command_line);

@@ -5,6 +5,7 @@
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/json_results.h"
 #include "lab/ceilings.h"
 #include "lab/describe_run.h"
 
@@ -70,8 +71,7 @@ void add_devices_command(CLI::App& program, Invocation& invocation) {
                    "all, the default, or one: cpu, cuda, cuda:N or auto")
       ->option_text("DEVICE");
   command->add_flag("--quick", options->quick, "Measure nothing");
-  command->add_option("--json", options->json, "Write the figures to this file")
-      ->option_text("FILE");
+  add_json_option(*command, options->json, "Write the figures to this file");
   command->footer("For example: cria devices --device cpu");
   command->callback([options, &invocation] { run_devices(*options, invocation.command_line); });
 }

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "cli/json_results.h"
 #include "cli/model_options.h"
 #include "lab/describe_run.h"
 #include "train/data.h"
@@ -21,6 +23,9 @@ struct DiffCommand {
 
 int run_diff(const DiffCommand& o, const std::string& command_line) {
   const TrainerOptions trainer = o.model.trainer();
+  if (trainer.seq < 2)
+    fail(
+        "--seq 1 leaves nothing but rounding in the gradients of queries and keys: give 2 or more");
   const size_t rows = size_t(trainer.batch) * trainer.seq;
   std::vector<int32_t> tokens(rows), targets(rows);
   GeneratedData(trainer.model.vocab, trainer.batch, trainer.seq, o.model.seed)
@@ -76,8 +81,7 @@ void add_diff_command(CLI::App& program, Invocation& invocation) {
                        ->option_text("PLAN"));
   add_model_options(*command, options->model);
   command->add_flag("--all", options->all, "Show the gradient of every weight");
-  command->add_option("--json", options->json, "Write all figures to this file")
-      ->option_text("FILE");
+  add_json_option(*command, options->json, "Write all figures to this file");
   command->footer(
       "Exit code 1 when they differ by more than rounding explains.\n\n"
       "For example: cria diff --config debug --plan flash --against baseline");

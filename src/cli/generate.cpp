@@ -10,6 +10,8 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/json_results.h"
+#include "cli/list_option.h"
 #include "cli/model_options.h"
 #include "cli/problem_options.h"
 #include "model/checkpoint.h"
@@ -163,8 +165,7 @@ void add_generate_command(CLI::App& program, Invocation& invocation) {
   add_dtype_option(*command, o->dtype);
   command->add_flag("--special", o->special, "Show tokens that stand for no text, too");
   command->add_flag("--quiet", o->quiet, "Only the text, no timing");
-  command->add_option("--json", o->json, "Write tokens, text and speed to this file")
-      ->option_text("FILE");
+  add_json_option(*command, o->json, "Write tokens, text and speed to this file");
   command->footer("For example: cria generate --model run/latest \"Once upon\"");
   command->callback([o, &invocation] { invocation.exit_code = run_generate(*o); });
 }
@@ -174,16 +175,12 @@ void add_logits_command(CLI::App& program, Invocation& invocation) {
   CLI::App* command =
       program.add_subcommand("logits", "Show what a model predicts after each of some tokens");
   add_folder_option(*command, o->model);
-  command->add_option("--tokens", o->tokens, "Numbers of tokens, e.g. 1,2,3")
+  add_list_option(*command, "--tokens", o->tokens, "Numbers of tokens, e.g. 1,2,3")
       ->required()
-      ->check([](const std::string& text) {
-        return std::string(text.empty() ? "a token is missing" : "");
-      })
-      ->delimiter(',')
       ->option_text("N,...");
   add_device_option(*command, o->device);
   add_dtype_option(*command, o->dtype);
-  command->add_option("--json", o->json, "Write all logits to this file")->option_text("FILE");
+  add_json_option(*command, o->json, "Write all logits to this file");
   command->footer("For example: cria logits --model run/latest --tokens 72,105");
   command->callback([o, &invocation] { invocation.exit_code = run_logits(*o); });
 }

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/json_results.h"
 #include "cli/problem_options.h"
 #include "lab/describe_run.h"
 #include "lab/draw.h"
@@ -70,8 +71,7 @@ void add_inspect_command(CLI::App& program, Invocation& invocation) {
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->option_text("WHEN");
   command->add_flag("--no-drawing", options->no_drawing, "Tables only");
-  command->add_option("--json", options->json, "Write all figures to this file")
-      ->option_text("FILE");
+  add_json_option(*command, options->json, "Write all figures to this file");
   command->footer([] {
     return "For example: cria inspect transpose --rows 256 --cols 256\n\n" + list_problems();
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "cli/list_option.h"
 
 namespace cria {
 namespace {
@@ -49,9 +50,8 @@ void add_problem_options(CLI::App& command, ProblemOptions& options) {
       ->option_text(" ");
   for (const Parameter& parameter : all_parameters()) {
     const std::string alias = parameter.alias.empty() ? "" : ",--" + parameter.alias;
-    command
-        .add_option("--" + parameter.name + alias, options.sizes[parameter.name], parameter.help)
-        ->delimiter(',')
+    add_list_option(command, "--" + parameter.name + alias, options.sizes[parameter.name],
+                    parameter.help)
         ->option_text("N,...");
   }
   command

@@ -1,20 +1,34 @@
 #include "cli/program.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
+#include <system_error>
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "cli/values.h"
 #include "lab/measure.h"
 
 namespace cria {
 namespace {
 
 constexpr int kBadInput = 2, kInterrupted = 130;
+
+constexpr const char* kOutputLost =
+    "the output could not be written: is the disk full, or did its reader end?";
+
+// A file that is opened while stdout is closed would be the new stdout, and what is printed would go
+// into it. What takes its place, the lowest number that is free, cannot be written to.
+void occupy_closed_files() {
+  for (const int file : {0, 1, 2})
+    if (::fcntl(file, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) < 0) return;
+}
 
 // The option or command that the first of these unexpected words was meant to be, if any is near.
 std::string meant_by(const std::string& word, const CLI::App& program, const CLI::App* command) {
@@ -52,6 +66,7 @@ int parse_and_run(const Program& what, int argc, char** argv) {
   program.name(what.name);
   program.require_subcommand(0, 1);
   what.add_commands(program, invocation);
+  check_values(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -59,10 +74,8 @@ int parse_and_run(const Program& what, int argc, char** argv) {
     const auto commands = program.get_subcommands(
         [&](const CLI::App* command) { return argc > 1 && command->get_name() == argv[1]; });
     const CLI::App* command = commands.empty() ? nullptr : commands[0];
-    fmt::print(stderr, "{}: {} '{} {}--help' shows what there is\n", what.name,
-               what_is_wrong(program, command, error), what.name,
-               command ? command->get_name() + " " : "");
-    return kBadInput;
+    fail_f("{} '{} {}--help' shows what there is", what_is_wrong(program, command, error),
+           what.name, command ? command->get_name() + " " : "");
   }
   if (program.get_subcommands().empty())
     fail_f("a command is missing; '{} --help' shows what there is", what.name);
@@ -72,22 +85,33 @@ int parse_and_run(const Program& what, int argc, char** argv) {
 }  // namespace
 
 int run_program(const Program& program, int argc, char** argv) {
-  const std::string& name = program.name;
+  // One line on stderr. There is nobody to tell when that fails.
+  const auto complain = [&](const std::string& text) {
+    std::fputs(fmt::format("{}: {}\n", program.name, text).c_str(), stderr);
+  };
+  occupy_closed_files();
   try {
     const int exit_code = parse_and_run(program, argc, argv);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout))
-      fail("the output could not be written: is the disk full?");
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) fail(kOutputLost);
     return exit_code;
   } catch (const Interrupted&) {
-    fmt::print(stderr, "{}: interrupted\n", name);
+    complain("interrupted");
     return kInterrupted;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "{}: there is not enough memory for this: use smaller sizes\n", name);
-    return kBadInput;
+    complain("there is not enough memory for this: use smaller sizes");
+  } catch (const std::filesystem::filesystem_error& error) {
+    complain(fmt::format("cannot use {}: {}; check its permissions or choose another",
+                         error.path1().string(), error.code().message()));
+  } catch (const std::system_error& error) {
+    complain(std::ferror(stdout)
+                 ? kOutputLost
+                 : fmt::format("the system refuses what this needs: {}; is a limit of memory or "
+                               "threads (ulimit) too low?",
+                               error.code().message()));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", name, error.what());
-    return kBadInput;
+    complain(error.what());
   }
+  return kBadInput;
 }
 
 }  // namespace cria

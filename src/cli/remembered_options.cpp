@@ -1,18 +1,14 @@
 #include "cli/remembered_options.h"
 
-#include <algorithm>
-
 #include "base/format.h"
 
 namespace cria {
 
-Json given_options(const CLI::App& command, std::span<const std::string_view> forgotten) {
+Json given_options(const CLI::App& command) {
   Json out = Json::object();
-  for (const CLI::Option* option : command.get_options()) {
-    const std::string name = option->get_name();
-    if (option->count() > 0 && std::ranges::find(forgotten, name) == forgotten.end())
-      out[name] = option->results();
-  }
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && option->get_configurable())
+      out[option->get_name()] = option->results();
   return out;
 }
 
@@ -23,8 +19,7 @@ void give_options(CLI::App& command, const Json& options, const std::string& whe
   if (!options.is_object()) refuse("options", "which are no JSON object");
   for (const auto& [name, values] : options.items()) {
     CLI::Option* option = command.get_option_no_throw(name);
-    if (!option) refuse(name, "which is no option of this command");
-    if (option->count() > 0) continue;
+    if (!option || !option->get_configurable() || option->count() > 0) continue;
     try {
       option->add_result(values.get<std::vector<std::string>>());
       option->run_callback();

@@ -1,20 +1,20 @@
 // Options as they were given on a command line, kept as JSON, so that a later command can go on as
-// if they had been given again.
+// if they had been given again. Those that are not configurable() for CLI11, such as the names of
+// files to write, are neither kept nor taken back: the JSON may come from anyone.
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <span>
-#include <string_view>
+#include <string>
 
 #include "base/json.h"
 
 namespace cria {
 
-// {"--lr": ["0.001"], ...}: all that were given, but for the `forgotten`.
-Json given_options(const CLI::App& command, std::span<const std::string_view> forgotten);
+// {"--lr": ["0.001"], ...}: all that were given.
+Json given_options(const CLI::App& command);
 
-// Gives those that this command line does not give itself. What the command does not know, or a
-// value it refuses, is an Error that names `where`.
+// Gives those that this command line does not give itself. A value that an option refuses is an
+// Error that names `where`; what given_options() would not have kept is passed over.
 void give_options(CLI::App& command, const Json& options, const std::string& where);
 
 }  // namespace cria

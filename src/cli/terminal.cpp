@@ -1,27 +1,41 @@
 #include "cli/terminal.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/interrupt.h"
+
 namespace cria {
+namespace {
+
+bool print(std::FILE* file, std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+}
+
+}  // namespace
+
+void tell(std::string_view text) {
+  if (!print(stdout, text)) request_end();
+}
 
 ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 void ProgressLine::show(const std::string& text) {
   if (!terminal_) return;
-  fmt::print(stderr, "\r{}\033[K", text);
-  std::fflush(stderr);
   dirty_ = true;
+  write(fmt::format("\r{}\033[K", text));
 }
 
 void ProgressLine::clear() {
   if (!dirty_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
   dirty_ = false;
+  write("\r\033[K");
+}
+
+void ProgressLine::write(std::string_view text) {
+  if (!print(stderr, text)) request_end();
 }
 
 std::string progress_bar(int64_t done, int64_t total, int width) {

@@ -1,9 +1,24 @@
-// What is shown while work goes on: one line that is written over, on a terminal only.
+// What is shown while work goes on. Where nobody reads it any more, because a terminal went away, a
+// pipe was closed or a disk is full, the work is asked to end as by Ctrl-C (interrupt.h).
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace cria {
+
+// To stdout, at once.
+void tell(std::string_view text);
+
+template <class... Args>
+void tell_f(fmt::format_string<Args...> format, Args&&... args) {
+  tell(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// One line that is written over, on a terminal only.
 
 class ProgressLine {
  public:
@@ -17,6 +32,8 @@ class ProgressLine {
   void clear();
 
  private:
+  void write(std::string_view text);
+
   bool terminal_;
   bool dirty_ = false;
 };

@@ -3,13 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <cstdio>
-#include <fstream>
+#include <csignal>
 
 #include "base/format.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/json_lines.h"
+#include "cli/json_results.h"
 #include "cli/model_options.h"
 #include "cli/remembered_options.h"
 #include "cli/terminal.h"
@@ -42,23 +43,21 @@ struct TrainCommand {
 // Shows a run on the terminal, and keeps it as lines of JSON.
 class Teller final : public RunObserver {
  public:
-  Teller(const std::string& log, bool every_report) : path_(log), every_report_(every_report) {}
+  Teller(const std::string& log, bool every_report) : log_(log), every_report_(every_report) {}
 
   int64_t first_step() const { return first_step_; }
+  // What went wrong with the file of JSON; empty if nothing did.
+  const std::string& lost() const { return log_.lost(); }
 
   void began(const Trainer& trainer, int64_t first_step) override {
-    if (!path_.empty()) {
-      log_.open(path_, first_step > 0 ? std::ios::app : std::ios::trunc);
-      if (!log_) fail_f("cannot write the log {}: check the folder and its permissions", path_);
-    }
+    log_.open(first_step > 0);
     const TrainerOptions& o = trainer.options();
-    fmt::print("{:.1f} M parameters, plan {}, {} on {}, {} x {} tokens per step\n",
-               double(trainer.map().parameters()) * 1e-6, o.plan,
-               o.precision == Precision::tf32 ? "tf32" : name_of(o.dtype), name_of(o.device),
-               int64_t{o.batch} * o.accumulate, o.seq);
-    if (first_step > 0) fmt::print("resumed at step {}\n", first_step);
+    tell_f("{:.1f} M parameters, plan {}, {} on {}, {} x {} tokens per step\n",
+           double(trainer.map().parameters()) * 1e-6, o.plan,
+           o.precision == Precision::tf32 ? "tf32" : name_of(o.dtype), name_of(o.device),
+           int64_t{o.batch} * o.accumulate, o.seq);
+    if (first_step > 0) tell_f("resumed at step {}\n", first_step);
     first_step_ = first_step;
-    std::fflush(stdout);
   }
 
   void first_loss(double loss, double of_a_guess) override {
@@ -121,45 +120,48 @@ class Teller final : public RunObserver {
   }
   void say(const std::string& line) {
     progress_.clear();
-    fmt::print("{}\n", line);
-    std::fflush(stdout);
+    tell(line + "\n");
   }
-  // A sample may end within a character, and a loss may be no number: neither stops the log.
+  // A run whose figures are lost ends, and can be gone on with.
   void write(const Json& line) {
-    if (log_.is_open())
-      log_ << line.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    log_.write(line);
+    if (!log_.lost().empty()) request_end();
   }
 
   ProgressLine progress_;
-  const std::string path_;
+  JsonLines log_;
   const bool every_report_;  // else, where there is no terminal, about fifty
-  std::ofstream log_;
   int64_t first_step_ = 0, next_line_ = 0;
   double told_peak_ = 0;  // MiB
 };
 
-// The checkpoint to go on from, if there is one, after taking the options it was made with where
-// this command line does not give them.
+// The checkpoint to go on from, if that is asked for, after taking the options it was made with
+// where this command line does not give them.
 std::optional<fs::path> resumed_checkpoint(CLI::App& command, const TrainCommand& o) {
   if (!o.resume) return std::nullopt;
   if (o.out.empty()) fail("--resume needs --out, the folder to go on from");
   const auto latest = CheckpointFolder(o.out).latest();
-  if (!latest) {
-    fmt::print("{} holds no checkpoint: a new run begins\n", o.out);
-    return std::nullopt;
-  }
+  if (!latest)
+    fail_f("{} holds no checkpoint to go on from: to begin a run there, leave --resume out", o.out);
   const Json progress = load_progress(*latest);
   if (progress.contains("options")) give_options(command, progress["options"], latest->string());
   return latest;
 }
 
-// What a checkpoint remembers of the command line. The model and its tokenizer lie beside it, and a
-// preset's batch is no preset's any more when the run goes on from there.
+// The options that a checkpoint does not remember, nor give back when one of its files says so. The
+// model and its tokenizer lie beside it; the rest belongs to one call, and names what is written.
+void forget_some(CLI::App& command) {
+  for (const char* name :
+       {"--config", "--model", "--tokenizer", "--device", "--out", "--resume", "--json"})
+    command.get_option(name)->configurable(false);
+  for (const SizeOption& option : size_options())
+    command.get_option(option.name)->configurable(false);
+}
+
+// What a checkpoint remembers of the command line. A preset's batch is no preset's any more when
+// the run goes on from there.
 Json options_to_remember(const CLI::App& command, const TrainerOptions& trainer) {
-  std::vector<std::string_view> forgotten = {"--config", "--model",  "--tokenizer", "--device",
-                                             "--out",    "--resume", "--json"};
-  for (const SizeOption& option : size_options()) forgotten.push_back(option.name);
-  Json out = given_options(command, forgotten);
+  Json out = given_options(command);
   out["--batch"] = {std::to_string(trainer.batch)};
   out["--seq"] = {std::to_string(trainer.seq)};
   for (Json& file : out.contains("--data") ? out["--data"] : Json())
@@ -192,7 +194,9 @@ std::unique_ptr<TrainingData> open_data(const TrainCommand& o, const Tokenizer& 
 }
 
 int run_train(CLI::App& command, TrainCommand& o) {
+  std::signal(SIGPIPE, SIG_IGN);  // what nobody reads ends the run like Ctrl-C, saved
   const auto resumed = resumed_checkpoint(command, o);
+  for (const std::string& file : o.data) check_not_the_same(o.log, file);
   // The folder of a model that brings its sizes and its tokenizer.
   const fs::path origin = resumed ? *resumed : fs::path(o.start);
   if (!origin.empty()) load_config(origin);  // refused here if it is none
@@ -212,9 +216,9 @@ int run_train(CLI::App& command, TrainCommand& o) {
   }
   const std::unique_ptr<TrainingData> data = open_data(o, *tokenizer, trainer);
 
-  fmt::print("text: {}, {} tokens to learn from, {} to validate\n",
-             o.data.empty() ? "generated" : fmt::format("{}", fmt::join(o.data, ", ")),
-             data->tokens(Split::train), data->tokens(Split::validation));
+  tell_f("text: {}, {} tokens to learn from, {} to validate\n",
+         o.data.empty() ? "generated" : fmt::format("{}", fmt::join(o.data, ", ")),
+         data->tokens(Split::train), data->tokens(Split::validation));
   const uint64_t all = data->validation_batches();
   const uint64_t validation_batches =
       o.validation_batches > 0 ? std::min(o.validation_batches, all) : all;
@@ -249,11 +253,13 @@ int run_train(CLI::App& command, TrainCommand& o) {
       .tokenizer = tokenizer.get()};
   Teller teller(o.log, o.report_every > 0);
   const RunResult result = run_training(options, run_data, teller);
+  const char* saved = o.out.empty() ? "" : ", saved; --resume goes on from here";
+  if (!teller.lost().empty())
+    fail_f("{}; the run ended after step {}{}", teller.lost(), result.step, saved);
   if (result.stopped)
-    fmt::print("stopped after step {}{}\n", result.step,
-               o.out.empty() ? "" : ", saved; --resume goes on from here");
+    tell_f("stopped after step {}{}\n", result.step, saved);
   else if (teller.first_step() >= o.steps)
-    fmt::print("nothing was left to do: --steps N goes on from here\n");
+    tell("nothing was left to do: --steps N goes on from here\n");
   return 0;
 }
 
@@ -278,7 +284,7 @@ void add_run_options(CLI::App& command, TrainCommand& o) {
   command.add_option("--out", o.out, "Folder for checkpoints (default: none are saved)")
       ->option_text("DIR");
   command.add_flag("--resume", o.resume,
-                   "Go on from the latest checkpoint in --out, if there is one, as it was begun");
+                   "Go on from the latest checkpoint in --out, as it was begun");
   command.add_option("--accumulate", o.model.accumulate, "Batches per step (default: 1)")
       ->check(CLI::Range(1, 1 << 20))
       ->option_text("N");
@@ -340,8 +346,7 @@ void add_report_options(CLI::App& command, TrainCommand& o) {
   command.add_option("--keep", o.keep, "Checkpoints to keep (default: 2)")
       ->check(CLI::Range(1, 1 << 20))
       ->option_text("N");
-  command.add_option("--json", o.log, "Write a line of JSON per report to this file")
-      ->option_text("FILE");
+  add_json_option(command, o.log, "Write a line of JSON per report to this file");
 }
 
 }  // namespace
@@ -357,6 +362,7 @@ void add_train_command(CLI::App& program, Invocation& invocation) {
   CLI::Option* start = command->get_option("--model");
   start->excludes("--config")->excludes("--init-std");
   for (const SizeOption& option : size_options()) start->excludes(option.name);
+  forget_some(*command);
   command->footer(
       "Ctrl-C finishes the step, saves a checkpoint and ends; --resume goes on.\n\n"
       "For example: cria train --config debug --data text.txt --steps 2000 --out run");

@@ -70,8 +70,7 @@ void add_tune_command(CLI::App& program, Invocation& invocation) {
       ->check(CLI::Range(0.0, 3600.0))
       ->option_text("S");
   command->add_flag("--dry-run", options->dry_run, "Show the winner without keeping it");
-  command->add_option("--json", options->json, "Write the winners to this file")
-      ->option_text("FILE");
+  add_json_option(*command, options->json, "Write the winners to this file");
   add_cache_option(*command, options->problem.cache);
   command->footer(
       [] { return "For example: cria tune gemm --m 512 --n 512 --k 512\n\n" + list_problems(); });

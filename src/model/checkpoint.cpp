@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <set>
 
 #include "base/durable_file.h"
@@ -22,6 +24,7 @@ constexpr const char* kConfigFile = "config.json";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
 constexpr const char* kTrainingFile = "training.json";
 constexpr const char* kLatest = "latest";
+constexpr const char* kLock = ".lock";
 constexpr const char* kUnfinished = ".tmp";  // ends the name of what is being made or removed
 
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
@@ -55,6 +58,21 @@ StoredTensors under_own_names(const StoredTensors& stored,
   return out;
 }
 
+// Its size when all are numbers.
+size_t first_not_finite(std::span<const float> values) {
+  constexpr size_t kBlock = 4096;  // looked at without branches
+  const auto is_finite = [](float x) { return std::abs(x) <= std::numeric_limits<float>::max(); };
+  for (size_t begin = 0; begin < values.size(); begin += kBlock) {
+    const auto block = values.subspan(begin, std::min(kBlock, values.size() - begin));
+    unsigned all = 1;
+    for (const float x : block) all &= static_cast<unsigned>(is_finite(x));
+    if (!all)
+      return begin +
+             static_cast<size_t>(std::ranges::find_if_not(block, is_finite) - block.begin());
+  }
+  return values.size();
+}
+
 void load_tensor(const StoredTensors& stored, const std::string& where,
                  const NamedTensor<float>& tensor) {
   const auto it = stored.find(tensor.name);
@@ -65,6 +83,11 @@ void load_tensor(const StoredTensors& stored, const std::string& where,
            it->second.name, shape_text(it->second.shape), shape_text(tensor.shape));
   }
   read_floats(it->second, {tensor.data, tensor.size()});
+  if (const auto at = first_not_finite({tensor.data, tensor.size()}); at < tensor.size())
+    fail_f(
+        "{}: tensor \"{}\" has {} at place {}, which is no number to compute with; use another "
+        "file",
+        it->second.file, it->second.name, tensor.data[at], at);
 }
 
 // Every tensor of the list, and an Error for any the list does not have.
@@ -139,6 +162,14 @@ void CheckpointFolder::prepare() const {
   if (::access(root_.c_str(), W_OK | X_OK) != 0)
     fail_f("cannot write to the folder {}: {}; check its permissions or choose another place",
            root_.string(), std::strerror(errno));
+}
+
+FileLock CheckpointFolder::lock() const {
+  const fs::path path = root_ / kLock;
+  if (auto lock = FileLock::take(path, "check its permissions or choose another place"))
+    return std::move(*lock);
+  fail_f("{} is where {} saves its checkpoints: wait for its end, or choose another --out",
+         root_.string(), FileLock::holder(path));
 }
 
 fs::path CheckpointFolder::save(int64_t step, const ModelFiles& model,

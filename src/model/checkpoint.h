@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file_lock.h"
 #include "base/json.h"
 #include "model/config.h"
 #include "model/safetensors.h"
@@ -45,6 +46,9 @@ class CheckpointFolder {
 
   // Makes the folder if need be; an Error when nothing can be saved there.
   void prepare() const;
+
+  // Keeps other processes from saving there while it lives; an Error that names the one that does.
+  FileLock lock() const;
 
   // Saves everything of a step, then makes it the latest, then removes all but the `keep` last
   // steps up to this one. Returns its folder.

@@ -10,7 +10,8 @@
 namespace cria {
 namespace {
 
-constexpr int kMaxSize = 1 << 24;  // keeps every product of two sizes far from overflow
+constexpr int kMaxSize = 1 << 24;    // keeps every product of two sizes far from overflow
+constexpr int kMaxLayers = 1 << 12;  // each has names and places of its own
 
 ModelConfig llama_1b() {
   return {.dim = 2048,
@@ -201,8 +202,8 @@ void check_config(const ModelConfig& c) {
       {"dim", c.dim},           {"layers", c.layers}, {"heads", c.heads}, {"kv_heads", c.kv_heads},
       {"head_dim", c.head_dim}, {"ffn", c.ffn},       {"vocab", c.vocab}, {"context", c.context}};
   for (const auto& [name, size] : sizes) {
-    if (size < 1 || size > kMaxSize)
-      fail_f("{} is {}; a model needs 1 to {}", name, size, kMaxSize);
+    const int most = std::string_view(name) == "layers" ? kMaxLayers : kMaxSize;
+    if (size < 1 || size > most) fail_f("{} is {}; a model needs 1 to {}", name, size, most);
   }
   if (c.heads % c.kv_heads != 0) {
     fail_f("{} heads cannot share {} key/value heads evenly; make kv_heads a divisor of heads",
@@ -233,7 +234,7 @@ ModelConfig config_from_json(const Json& json, const std::string& where) {
   check_architecture(fields);
   ModelConfig config;
   config.dim = size(fields, "hidden_size");
-  config.layers = size(fields, "num_hidden_layers");
+  config.layers = fields.whole("num_hidden_layers", 1, kMaxLayers);
   config.heads = size(fields, "num_attention_heads");
   config.kv_heads = size(fields, "num_key_value_heads", config.heads);
   config.head_dim = size(fields, "head_dim", std::max(config.dim / config.heads, 1));

@@ -64,13 +64,16 @@ class Run {
                prompt_.size(), options_.trainer.model.context);
     }
     trainer_->initialise(options_.seed);
+    // An unusable folder should be known before the work, not after it.
     const CheckpointFolder folder(options_.out);
+    if (!options_.out.empty()) {
+      folder.prepare();
+      lock_ = folder.lock();
+    }
     const auto latest = options_.out.empty() ? std::nullopt : folder.latest();
     if (latest && !options_.resume)
       fail_f("{} holds the checkpoints of a run: go on with --resume, or choose another --out",
              options_.out.string());
-    // An unusable folder should be known before the work, not after it.
-    if (!options_.out.empty()) folder.prepare();
     if (latest)
       load_state(*trainer_, *latest, options_.seed);
     else if (!options_.start.empty())
@@ -83,8 +86,22 @@ class Run {
   HostBatch batch(int64_t step, int i) {
     const auto tokens = std::span(tokens_).subspan(size_t(i) * rows(), rows());
     const auto targets = std::span(targets_).subspan(size_t(i) * rows(), rows());
-    data_.training(uint64_t(step) * options_.trainer.accumulate + i, tokens, targets);
+    read(data_.training, uint64_t(step) * options_.trainer.accumulate + i, tokens, targets);
     return {tokens, targets};
+  }
+
+  // Data that cannot be read any more ends the run; what it has learnt until then is kept.
+  template <class Batches>
+  auto read(const Batches& data, uint64_t number, std::span<int32_t> tokens,
+            std::span<int32_t> targets) {
+    try {
+      return data(number, tokens, targets);
+    } catch (const Error& error) {
+      if (options_.out.empty() || trainer_->steps() == 0) throw;
+      check(trainer_->loss());
+      if (trainer_->steps() > saved_) keep();
+      fail_f("{}; step {} is saved, and --resume goes on from there", error.what(), saved_);
+    }
   }
 
   void step() {
@@ -163,7 +180,7 @@ class Run {
                targets = std::span(targets_).first(rows());
     for (uint64_t i = 0; i < options_.validation_batches; ++i) {
       if (stopping()) return;
-      const int counted = data_.validation(i, tokens, targets);
+      const int counted = read(data_.validation, i, tokens, targets);
       sum += counted * trainer_->evaluate({tokens, targets}, counted);
       sequences += counted;
     }
@@ -199,6 +216,10 @@ class Run {
     const Pause pause(*this);
     check(trainer_->loss());
     if (trainer_->steps() > 0) check(trainer_->evaluate(batch(trainer_->steps() - 1, 0)));
+    keep();
+  }
+
+  void keep() {
     const auto place = save_state(*trainer_, options_.out,
                                   {.seed = options_.seed,
                                    .keep = options_.keep,
@@ -210,6 +231,7 @@ class Run {
 
   const RunOptions& options_;
   const RunData& data_;
+  std::optional<FileLock> lock_;  // of the folder of checkpoints
   RunObserver& observer_;
   PeakMemory peak_;
   std::unique_ptr<Trainer> trainer_;

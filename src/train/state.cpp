@@ -91,11 +91,16 @@ void load_state(Trainer& trainer, const std::filesystem::path& checkpoint, uint6
   for (auto& tensor : named<float>(trainer.map(), v, "v.")) moments.push_back(tensor);
   const Json progress = load_training(checkpoint, moments);
   const std::string where = (checkpoint / "training.json").string();
-  if (!progress.contains("step") || !progress["step"].is_number_integer() || progress["step"] < 0)
+  constexpr uint64_t kMostSteps = uint64_t{1} << 40;
+  if (!progress.contains("step") || !progress["step"].is_number_unsigned() ||
+      progress["step"] > kMostSteps)
     fail_f("{} does not say which step it is of: start anew, without --resume", where);
   const Json mine = settings(trainer, seed);
+  const Json made_with = progress.value("settings", Json());
+  if (!made_with.is_object())
+    fail_f("{} does not say with which settings it was made: start anew, without --resume", where);
   for (const auto& [key, value] : mine.items()) {
-    const Json theirs = progress.value("settings", Json::object()).value(key, Json());
+    const Json theirs = made_with.value(key, Json());
     if (theirs != value)
       fail_f("cannot resume from {}: it was made with {} {}, and this run has {}",
              checkpoint.string(), key, theirs.dump(), value.dump());

@@ -237,7 +237,7 @@ TEST_F(Cli, OutputThatIsLostIsAnError) {
 TEST_F(Cli, ErrorsNameTheCommandAndWhatIsUnexpected) {
   expect_refused("inspect softmax --device cpu",
                  "not expected: --device cpu; 'cria inspect --help'");
-  expect_refused("logits --model x --tokens \"\"", "a token is missing");
+  expect_refused("logits --model x --tokens \"\"", "--tokens: a value is missing");
   expect_refused("train --config debug --model x", "--config");
 }
 

@@ -147,8 +147,7 @@ TEST_F(Cli, ARunsFolderIsNoModel) {
                  "the prompt has 6 tokens");
   output = run("train --resume --device cpu --out " + file("run"));
   EXPECT_NE(output.out.find("nothing was left to do"), std::string::npos) << output.out;
-  output = run(train + file("none") + " --resume");
-  EXPECT_NE(output.out.find("none holds no checkpoint"), std::string::npos) << output.out;
+  expect_refused(train + file("none") + " --resume", "none holds no checkpoint");
 }
 
 TEST_F(Cli, DecodersHaveTypesOfTheirOwn) {

@@ -240,6 +240,7 @@ TEST(Config, RefusesWhatItCannotRun) {
   expect_error(with("num_key_value_heads", 5), {"m/config.json", "5 key/value heads"});
   expect_error(with("head_dim", 63), {"head_dim is 63", "even"});
   expect_error(with("head_dim", 16777216), {"wider than"});
+  expect_error(with("num_hidden_layers", 1 << 24), {"num_hidden_layers", "1 to 4096"});
   expect_error(with("rms_norm_eps", 0), {"norm_eps"});
   expect_error(with("rope_theta", -1), {"rope_theta"});
   expect_error(with("tie_word_embeddings", "yes"), {"tie_word_embeddings"});
