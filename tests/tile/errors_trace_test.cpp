@@ -78,6 +78,20 @@ TEST_F(TraceErrors, StorePastTheEnd) {
   expect_parts(text, {"out of bounds", "store", "operand y[0, 8, 0]"});
 }
 
+// Whatever lies in memory before it.
+TEST_F(TraceErrors, AccessBeforeTheStart) {
+  const std::string of_x = error_of([](auto& p, const Args& a, auto&) {
+    auto i = p.arange(shape<128>);
+    p.load(a.x.data - 4, i, i < 4);
+  });
+  expect_parts(of_x, {"out of bounds", "operand x[0, -1, 124]"});
+  const std::string of_y = error_of([](auto& p, const Args& a, auto&) {
+    auto i = p.arange(shape<128>);
+    p.load(static_cast<const float*>(a.y.data - 4), i, i < 4);
+  });
+  expect_parts(of_y, {"out of bounds", "operand y[0, -1, 124]"});
+}
+
 TEST_F(TraceErrors, AccessBetweenRows) {
   args_.x = matrix_of<const float>(x_, 8, 100, 128);
   const std::string text =

@@ -108,7 +108,7 @@ void Trace::begin(std::string kernel, OperandTable operands, int64_t grid_x, int
 int Trace::operand_of(uint64_t base, uint64_t address, bool write) const {
   for (uint64_t a : {base, address})
     if (const int found = operands_.find(a, write); found >= 0) return found;
-  return operands_.nearest_before(base);
+  return operands_.nearest(base);
 }
 
 void Trace::add(const AccessRecord& r) {

@@ -71,7 +71,7 @@ class Trace {
   const std::vector<AccessRecord>& log() const { return log_; }
 
   // The operand an access means: the one its base points into, else the one it touches, else the
-  // one it ran past.
+  // one it ran past, at either end.
   int operand_of(uint64_t base, uint64_t address, bool write) const;
   // "operand x[0, 3, 64] (1 x 4 x 64)"; -1 for no operand.
   std::string describe(int operand, uint64_t address) const;

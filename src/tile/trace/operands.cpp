@@ -55,12 +55,19 @@ int OperandTable::find(uint64_t address, bool for_writing) const {
   return found;
 }
 
-int OperandTable::nearest_before(uint64_t address) const {
+int OperandTable::nearest(uint64_t address) const {
   int found = -1;
-  for (int i = 0; i < static_cast<int>(operands_.size()); ++i)
-    if (operands_[i].span() > 0 && operands_[i].begin <= address &&
-        (found < 0 || operands_[i].begin > operands_[found].begin))
-      found = i;
+  uint64_t least = UINT64_MAX;
+  for (int i = 0; i < static_cast<int>(operands_.size()); ++i) {
+    const TracedOperand& t = operands_[i];
+    const int64_t elements = t.span();
+    if (elements == 0) continue;
+    const uint64_t end = t.begin + static_cast<uint64_t>(elements) * t.element_bytes;
+    const uint64_t distance = address < t.begin ? t.begin - address
+                              : address < end   ? 0  // between its rows
+                                                : address - end;
+    if (distance < least) least = distance, found = i;
+  }
   return found;
 }
 

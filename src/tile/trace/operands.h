@@ -42,8 +42,8 @@ class OperandTable {
   // The operand that a base address belongs to, one that may be written if asked for; -1 if none.
   int find(uint64_t address, bool for_writing) const;
 
-  // The operand that begins last at or before an address; -1 if none.
-  int nearest_before(uint64_t address) const;
+  // The operand that begins or ends closest to an address outside all; -1 if there are none.
+  int nearest(uint64_t address) const;
 
   // Element at an address relative to an operand, inside it or not.
   static ElementIndex index_of(const TracedOperand& operand, uint64_t address);
