@@ -1,7 +1,5 @@
 #include "lab/ceilings.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -11,7 +9,9 @@
 #include "kernels/fma_probe.h"
 #include "kernels/launch.h"
 #include "kernels/reduction.h"
+#include "kernels/shares.h"
 #include "lab/operand.h"
+#include "runtime/cpu/cores.h"
 #include "runtime/thread_pool.h"
 
 namespace cria {
@@ -94,10 +94,11 @@ void add_figures(std::vector<CeilingFigure>& figures, Device device,
 }  // namespace
 
 double cache_bytes(Device device) {
-  const double second = double(describe(device).l2_bytes);
-  if (device.backend == Backend::cuda) return second;
-  const long third = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return std::max(second, std::clamp(double(third), 8e6, 64e6));
+  if (device.backend == Backend::cuda) return double(describe(device).l2_bytes);
+  constexpr double kUnknown = 32e6;
+  const double bytes = double(last_level_cache_bytes());
+  // Several times as much is to be allocated, in a container perhaps that has little.
+  return std::min(bytes > 0 ? bytes : kUnknown, double(memory_bytes()) / 32);
 }
 
 Ceiling copy_ceiling(Device device, double bytes) {
@@ -127,8 +128,7 @@ Ceiling read_ceiling(Device device, double bytes) {
     return {{"read", [=](Stream&, int turn) { *sink = sum_words(from->at(turn), from->part); }},
             amount};
   }
-  const int partials = kernels::sum_partials(core_count(device)),
-            n = static_cast<int>(from->part / 4);
+  const int partials = kernels::sum_shares(device), n = static_cast<int>(from->part / 4);
   auto sums = std::make_shared<Buffer>(device, sizeof(float) * (partials + 1));
   auto signal = std::make_shared<Buffer>(device, sizeof(int32_t));
   signal->fill_bytes(0);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -18,16 +19,24 @@ namespace cria {
 namespace {
 
 const char* const kControlGroups = "/sys/fs/cgroup";
+const char* const kCores = "/sys/devices/system/cpu";
 
-int cores_by_affinity() {
+// The cores that this process may be scheduled on.
+std::vector<int> cores_by_affinity() {
+  std::vector<int> cores;
   // The mask of a large machine may not fit into the default cpu_set_t: grow until it does.
-  for (int cpus = 1024; cpus <= 1 << 16; cpus *= 2) {
-    size_t bytes = CPU_ALLOC_SIZE(cpus);
+  for (int most = 1024; most <= 1 << 16; most *= 2) {
+    size_t bytes = CPU_ALLOC_SIZE(most);
     std::vector<unsigned long> mask(bytes / sizeof(unsigned long) + 1, 0);
     auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
-    if (sched_getaffinity(0, bytes, set) == 0) return CPU_COUNT_S(bytes, set);
+    if (sched_getaffinity(0, bytes, set) != 0) continue;
+    for (int core = 0; core < most; ++core)
+      if (CPU_ISSET_S(core, bytes, set)) cores.push_back(core);
+    return cores;
   }
-  return static_cast<int>(std::thread::hardware_concurrency());
+  for (unsigned core = 0; core < std::thread::hardware_concurrency(); ++core)
+    cores.push_back(static_cast<int>(core));
+  return cores;
 }
 
 // This process's group in version 2 of control groups: the line "0::/path" of /proc/self/cgroup.
@@ -110,10 +119,38 @@ std::string cpuinfo(const std::string& key) {
   return "";
 }
 
+std::string word_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string word;
+  file >> word;
+  return word;
+}
+
+// "32768K" as the kernel writes it.
+size_t parse_bytes(const std::string& text) {
+  char* end = nullptr;
+  const size_t number = std::strtoull(text.c_str(), &end, 10);
+  switch (*end) {
+    case 'K':
+      return number << 10;
+    case 'M':
+      return number << 20;
+    case 'G':
+      return number << 30;
+    default:
+      return number;
+  }
+}
+
+size_t by_sysconf(int name) {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? static_cast<size_t>(bytes) : 0;
+}
+
 }  // namespace
 
 int available_cores() {
-  double cores = std::min<double>(cores_by_affinity(), std::ceil(quota_cores()));
+  double cores = std::min<double>(double(cores_by_affinity().size()), std::ceil(quota_cores()));
   return std::max(1, static_cast<int>(cores));
 }
 
@@ -122,6 +159,21 @@ std::string cpu_name() {
   utsname system{};
   if (name.empty() && uname(&system) == 0) name = system.machine;
   return name;
+}
+
+std::string instruction_set() {
+#if defined(__AVX512F__)
+  return "AVX-512";
+#elif defined(__AVX2__)
+  return "AVX2";
+#elif defined(__x86_64__)
+  // The portable build, whose kernels are chosen at run time.
+  return __builtin_cpu_supports("avx512vl") ? "AVX-512, portable" : "AVX2, portable";
+#elif defined(__aarch64__)
+  return "NEON";
+#else
+  return "";
+#endif
 }
 
 size_t memory_bytes() {
@@ -149,9 +201,40 @@ void forget_peak_resident_bytes() {
   std::ofstream("/proc/self/clear_refs") << "5";  // see proc(5)
 }
 
+size_t cache_bytes(const std::filesystem::path& folder, std::span<const int> cores, int level) {
+  // Instances of the highest level so far, by the cores that share each.
+  std::map<std::string, size_t> instances;
+  int highest = 0;
+  for (const int core : cores) {
+    const auto caches = folder / ("cpu" + std::to_string(core)) / "cache";
+    for (int i = 0;; ++i) {
+      const auto cache = caches / ("index" + std::to_string(i));
+      const std::string type = word_of(cache / "type");
+      if (type.empty()) break;
+      const int its_level = std::atoi(word_of(cache / "level").c_str());
+      const size_t bytes = parse_bytes(word_of(cache / "size"));
+      if (type == "Instruction" || bytes == 0 || its_level < highest) continue;
+      if (level != 0 && its_level != level) continue;
+      if (its_level > highest) instances.clear();
+      highest = its_level;
+      instances[word_of(cache / "shared_cpu_list")] = bytes;
+    }
+  }
+  size_t sum = 0;
+  for (const auto& [sharing, bytes] : instances) sum += bytes;
+  return sum;
+}
+
 size_t l2_cache_bytes() {
-  long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? static_cast<size_t>(bytes) : 0;
+  const int first = cores_by_affinity().at(0);
+  const size_t bytes = cache_bytes(kCores, {&first, 1}, 2);
+  return bytes > 0 ? bytes : by_sysconf(_SC_LEVEL2_CACHE_SIZE);
+}
+
+size_t last_level_cache_bytes() {
+  const size_t bytes = cache_bytes(kCores, cores_by_affinity(), 0);
+  if (bytes > 0) return bytes;
+  return std::max(by_sysconf(_SC_LEVEL3_CACHE_SIZE), by_sysconf(_SC_LEVEL2_CACHE_SIZE));
 }
 
 double cpu_clock_mhz() { return std::atof(cpuinfo("cpu MHz").c_str()); }
