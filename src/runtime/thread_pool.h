@@ -1,5 +1,10 @@
 // The threads that CPU kernels run on. The caller works along as worker 0; all of them flush
-// subnormals while they work. Between calls they spin briefly, then sleep; no call allocates.
+// subnormals while they work. Between calls they poll briefly, giving way to whoever else wants the
+// core, then sleep; no call allocates.
+//
+// A call of run() waits for nobody who has not begun: when no task is left it closes, and who comes
+// too late, because another process has its core, stays out. Workers that lose their cores amid
+// their tasks, again and again, are not called for a while (team_size.h).
 #pragma once
 
 #include <algorithm>
@@ -12,6 +17,8 @@
 #include <thread>
 #include <type_traits>
 #include <vector>
+
+#include "runtime/team_size.h"
 
 namespace cria {
 
@@ -30,14 +37,17 @@ class ThreadPool {
 
   int workers() const { return workers_; }
 
+  // How many of them calls are shared out among at present: fewer while the machine is busy.
+  int team_size();
+
   // Calls f(task, worker) for every task in [0, tasks). A worker that takes a task finds all those
   // before it done or in the hands of workers that will do them in order. Rethrows the first
   // exception; tasks not begun by then are skipped. Inside another call it runs serially.
   template <class F>
   void run(int64_t tasks, F&& f);
 
-  // Calls f(worker, workers) once on every worker, all at the same time; barrier() works inside.
-  // Inside another call there is one worker: f(0, 1).
+  // Calls f(worker, workers) once on every worker, all at the same time, however busy the machine;
+  // barrier() works inside. Inside another call there is one worker: f(0, 1).
   template <class F>
   void parallel(F&& f);
 
@@ -46,7 +56,7 @@ class ThreadPool {
 
   // Called again and again by a task that waits for what an earlier one does: lets others work, and
   // gives the task up if one has failed.
-  void pause() const;
+  void pause();
 
   // Memory of one worker, aligned to 64 bytes, for the duration of a task; only the worker itself
   // may ask. It keeps its largest size; growing loses the contents.
@@ -55,41 +65,50 @@ class ThreadPool {
  private:
   using Work = void (*)(void* context, int worker, int team);
   struct Region;
-  struct Scratch;
+  struct Worker;
   template <class F>
   struct TaskQueue;
 
-  // Calls work(context, worker, team) on `team` workers; on one, if inside a call already.
+  // Calls work(context, worker, team) on up to `team` workers, on all of them if it is collective;
+  // on one, if inside a call already.
   void dispatch(int team, bool collective, Work work, void* context);
   void worker_loop(int worker);
   void stop();
+  void ring();
+  void open(int team);
+  int close();
   void work_on(const Region& region) noexcept;
   void keep_error() noexcept;
-  void wait_for_team();
+  void announce() noexcept;
+  void wait_for(int workers);
+  template <class F>
+  void wait_watched(F&& wait);
   const Region* current_region() const;
 
   static thread_local const Region* innermost_;
 
   const int workers_;
   const int spins_;  // polls before sleeping
-  std::unique_ptr<Scratch[]> scratch_;
+  std::unique_ptr<Worker[]> own_;
   std::vector<std::thread> threads_;
   std::mutex callers_;  // one region at a time
+  TeamSize team_size_;  // the caller's
 
-  // The region in progress. Only its team reads these, and the caller waits for the team.
+  // The region in progress. Only who has entered it reads these, and the caller waits for those.
   Work work_ = nullptr;
   void* context_ = nullptr;
   bool collective_ = false;
   std::exception_ptr error_;
   std::mutex error_mutex_;
 
-  // signal_ changes with each region: a counter above, the team's size in the low bits.
-  alignas(64) std::atomic<uint32_t> signal_{0};
+  alignas(64) std::atomic<uint64_t> gate_{0};  // into the region: see thread_pool.cpp
+  std::atomic<uint32_t> bell_{0};              // changes when sleepers should look
   std::atomic<bool> stopping_{false};
-  alignas(64) std::atomic<int> unfinished_{0};  // team members besides the caller still at work
-  alignas(64) std::atomic<int> arrived_{0};     // at the barrier
-  std::atomic<uint32_t> phase_{0};              // barriers passed
-  std::atomic<int> left_{0};                    // workers done with the region
+  alignas(64) std::atomic<int> left_{0};     // workers that were in the region, besides the caller
+  alignas(64) std::atomic<int> arrived_{0};  // at the barrier
+  std::atomic<uint32_t> phase_{0};           // barriers passed
+  std::atomic<uint32_t> news_{0};            // counts what those in the barrier must look at
+  std::atomic<bool> deserted_{false};        // somebody has left a collective region
   std::atomic<bool> failed_{false};
 };
 

@@ -1,7 +1,12 @@
 #include "runtime/thread_pool.h"
 
+#include <pthread.h>
+
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -220,6 +225,165 @@ TEST_P(ThreadPoolTest, FlushesSubnormalsWhileItWorks) {
   pool.run(1, [&](int64_t, int) { EXPECT_TRUE(flushed()); });
   EXPECT_THROW(pool.run(1, [](int64_t, int) { throw 1; }), int);
   EXPECT_FALSE(flushed());
+}
+
+// Keeps a pool's workers, all or one, from running, as a scheduler does whose cores are taken: in
+// the handler of a signal that workers leave open for profilers. They go on when this ends, or after
+// `patience`, so that a pool that waits for them is slow and not stuck.
+class Unscheduled {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Unscheduled(std::vector<pthread_t> threads,
+                       Clock::duration patience = std::chrono::seconds(3)) {
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      const int error = errno;
+      held_.fetch_add(1);
+      while (!released_.load() && Clock::now() < until_.load()) {
+        const timespec nap{.tv_sec = 0, .tv_nsec = 100'000};
+        nanosleep(&nap, nullptr);
+      }
+      held_.fetch_sub(1);
+      errno = error;
+    };
+    sigaction(SIGPROF, &action, &before_);
+    released_ = false;
+    until_ = Clock::now() + patience;
+    for (const pthread_t thread : threads) pthread_kill(thread, SIGPROF);
+    while (held_ < static_cast<int>(threads.size())) std::this_thread::yield();
+  }
+  ~Unscheduled() {
+    release();
+    while (held_ > 0) std::this_thread::yield();
+    sigaction(SIGPROF, &before_, nullptr);
+  }
+  Unscheduled(const Unscheduled&) = delete;
+  Unscheduled& operator=(const Unscheduled&) = delete;
+
+  void release() { released_ = true; }
+  static bool in_time() { return Clock::now() < until_.load(); }
+
+ private:
+  static inline std::atomic<int> held_ = 0;
+  static inline std::atomic<bool> released_ = false;
+  static inline std::atomic<Clock::time_point> until_;
+  struct sigaction before_ {};
+};
+
+// Those besides the caller.
+std::vector<pthread_t> threads_of(ThreadPool& pool) {
+  std::vector<pthread_t> threads(pool.workers());
+  pool.parallel([&](int worker, int) { threads[worker] = pthread_self(); });
+  threads.erase(threads.begin());
+  return threads;
+}
+
+double cpu_seconds(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+
+TEST_P(ThreadPoolTest, WorkersThatDoNotRunAreNotWaitedFor) {
+  const auto threads = threads_of(pool);
+  const int team = pool.team_size();
+  for (const bool asleep : {true, false}) {
+    if (asleep) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const Unscheduled others(threads);
+    for (int i = 0; i < 1000; ++i) {
+      int64_t sum = 0;
+      pool.run(100, [&](int64_t task, int worker) {
+        EXPECT_EQ(worker, 0);
+        sum += task;
+      });
+      EXPECT_EQ(sum, 4950);
+    }
+    EXPECT_TRUE(others.in_time()) << "run() has waited for workers that could not come";
+  }
+  EXPECT_GE(pool.team_size(), team) << "who has not begun costs nothing";
+  std::atomic<int> count = 0;  // back at work, all of them
+  pool.parallel([&](int, int) { ++count; });
+  EXPECT_EQ(count, pool.workers());
+}
+
+// What a worker has begun must be waited for; if that takes long, one worker less is called.
+TEST_P(ThreadPoolTest, AWorkerThatStopsAmidATaskIsLeftOutForAWhile) {
+  if (pool.workers() == 1) return;
+  std::atomic<bool> begun = false;
+  std::atomic<int> done = 0;
+  pool.run(2, [&](int64_t, int worker) {
+    if (worker == 0) {
+      while (!begun) std::this_thread::yield();
+      return void(++done);
+    }
+    begun = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // it does not run
+    ++done;
+  });
+  EXPECT_EQ(done, 2);
+  EXPECT_EQ(pool.team_size(), pool.workers() - 1);
+  std::this_thread::sleep_for(TeamSize::kLongest);
+  pool.run(100, [](int64_t, int) {});
+  EXPECT_EQ(pool.team_size(), pool.workers());
+}
+
+TEST_P(ThreadPoolTest, AWorkerThatIsBusyForLongIsNoneThatDoesNotRun) {
+  if (pool.workers() == 1) return;
+  int undisturbed = 0;
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    ThreadPool fresh(pool.workers());
+    std::atomic<bool> begun = false;
+    double off_core = 0;
+    fresh.run(2, [&](int64_t, int worker) {
+      if (worker > 0) begun = true;
+      while (!begun) std::this_thread::yield();
+      if (worker == 0) return;
+      const auto time = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+      const auto start = time();
+      const double ran = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+      while (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) < ran + 0.01) continue;
+      off_core = std::chrono::duration<double>(time() - start).count() - 0.01;
+    });
+    if (fresh.team_size() == fresh.workers()) return;
+    undisturbed += off_core < 1e-3;  // up to here, but it may have been kept from leaving
+  }
+  if (undisturbed < 5) GTEST_SKIP() << "the machine is too busy for a thread to run for 10 ms";
+  FAIL() << "workers that were at work for 10 ms were taken for stopped";
+}
+
+// The caller's own time while a worker sleeps in its task, before its barrier, or before it lets a
+// later task go on.
+TEST(ThreadPool, NothingWaitsBySpinning) {
+  ThreadPool pool(2);
+  const auto nap = [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
+  const auto expect_idle = [](const char* what, auto&& work) {
+    const double start = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    work();
+    EXPECT_LT(cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - start, 0.1) << what;
+  };
+  expect_idle("the end of parallel()", [&] {
+    pool.parallel([&](int worker, int) {
+      if (worker == 1) nap();
+    });
+  });
+  for (const int late : {0, 1})
+    expect_idle("barrier()", [&] {
+      pool.parallel([&](int worker, int) {
+        if (worker == late) nap();
+        pool.barrier();
+      });
+    });
+  expect_idle("pause()", [&] {
+    std::atomic<bool> ready = false;
+    pool.run(2, [&](int64_t task, int) {
+      if (task == 0) {
+        nap();
+        ready = true;
+      }
+      while (!ready) pool.pause();
+    });
+  });
 }
 
 TEST(ThreadPool, TwoPoolsNest) {

@@ -20,7 +20,7 @@ void launch(Executor& executor, const typename K::Args& args) {
   const Grid grid = K::grid(args);
   require(grid.valid(), "a kernel's grid asks for a negative number of programs");
   if (grid.programs() == 0) return;
-  if constexpr (K::traits.persistent || K::traits.cooperative) {
+  if constexpr (K::traits.cooperative) {
     executor.parallel([&](int worker, int workers) {
       const LaunchState state{
           .programs = {workers, 1, 1},
@@ -31,6 +31,7 @@ void launch(Executor& executor, const typename K::Args& args) {
     });
   } else {
     // Neighbouring programs run on one core, in batches that still leave enough tasks to share out.
+    // A persistent kernel has a program for each tile, so that no core need be there for its share.
     constexpr int64_t kTasks = 1024;
     const int64_t programs = grid.programs(), batch = (programs + kTasks - 1) / kTasks;
     const LaunchState state{
