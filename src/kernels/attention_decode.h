@@ -19,7 +19,7 @@ struct AttentionDecodeArgs {
   Tensor<const T> k;                     // [B * G, S, K]
   Tensor<const T> v;                     // [B * G, S, K]
   Tensor<T> o;                           // [B * G, R, K]
-  Tensor<float> parts = {};  // [B * G, P * R, K], for up to P parts; one part when data is null
+  Tensor<float> parts = {};  // [B * G, P * R, K], for up to P parts (shares.h); one when null
   Tensor<float> logs = {};   // [B * G, P * R]
   float scale = 1;
   int length = 0;  // keys that count, 1 ... S
@@ -49,12 +49,6 @@ struct AttentionDecodeArgs {
   // To be launched next, if there are several parts.
   AttentionCombineArgs<T> combine() const { return {parts, logs, o, part_count()}; }
 };
-
-// P for up to so many keys: as many as keep a device's cores (see runtime/device.h) busy.
-constexpr int decode_parts(int cores, int kv_heads, int keys) {
-  return min_of(ceil_div(4 * cores, kv_heads),
-                ceil_div(keys, AttentionDecodeArgs<float>::kLeastKeys));
-}
 
 // Keys per step; HeadDim is the padded width of a head; Heads per program, 1 or 16.
 template <int Keys, int HeadDim, int Heads, int Threads>

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "kernels/shares.h"
 #include "runtime/config_table.h"
 #include "runtime/recorder.h"
 
@@ -52,13 +53,14 @@ const KernelConfig& choose_config(const Stream& stream, const KernelCall& call,
 const KernelConfig& untuned_config(const Stream& stream, const KernelCall& call,
                                    const KernelRegistry& kernels) {
   return first_fitting(kernels.get(call.kernel, call.dtype, target_of(stream.device())), call,
-                       compute_capability(stream.device()), core_count(stream.device()));
+                       compute_capability(stream.device()),
+                       kernels::cores_to_suit(stream.device()));
 }
 
 bool suits(Device device, const KernelCall& call, const KernelRegistry& kernels) {
   const Kernel* kernel = kernels.find(call.kernel, call.dtype, target_of(device));
-  return kernel &&
-         first_suiting(*kernel, call, compute_capability(device), core_count(device)) != nullptr;
+  return kernel && first_suiting(*kernel, call, compute_capability(device),
+                                 kernels::cores_to_suit(device)) != nullptr;
 }
 
 void launch(Stream& stream, const KernelCall& call, std::string_view config,
@@ -71,8 +73,9 @@ void launch(Stream& stream, const KernelCall& call, std::string_view config,
 void launch(tile::Trace& trace, const KernelCall& call, std::string_view config,
             const KernelRegistry& kernels) {
   const Kernel& kernel = kernels.get(call.kernel, call.dtype, Target::trace);
-  const KernelConfig& chosen = config.empty() ? first_fitting(kernel, call, 0, core_count(kCpu))
-                                              : named_config(kernel, call, config, 0);
+  const KernelConfig& chosen = config.empty()
+                                   ? first_fitting(kernel, call, 0, kernels::cores_to_suit(kCpu))
+                                   : named_config(kernel, call, config, 0);
   chosen.run(&trace, call.args);
 }
 

@@ -17,7 +17,7 @@ struct SumOfArgs {
   using Element = T;
   static constexpr const char* kernel = Of == Term::kSquare ? "sum_squares" : "sum";
   Tensor<const T> x;       // [N]
-  Tensor<float> partials;  // [P], one for each share of x: see sum_partials
+  Tensor<float> partials;  // [P], one for each share of x: see shares.h
   Tensor<int32_t> signal;  // [1], zero before and after
   Tensor<float> out;       // [1]
 
@@ -40,10 +40,6 @@ template <class T>
 using SumArgs = SumOfArgs<T, Term::kItself>;
 template <class T>
 using SumSquaresArgs = SumOfArgs<T, Term::kSquare>;
-
-// Shares that divide evenly among a device's cores (see runtime/device.h), whichever configuration
-// runs.
-constexpr int sum_partials(int cores) { return cores * 8; }
 
 // Resident: programs per multiprocessor that the registers must allow.
 template <int Threads, int Resident>

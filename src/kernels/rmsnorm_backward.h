@@ -24,7 +24,7 @@ struct RmsNormBackwardArgs {
   Tensor<const T> add = {};  // [R, D], added to dx; none when data is null
   Tensor<T> dx;              // [R, D], may be dy or add
   Tensor<T> y = {};          // [R, D], f32 and bf16 only; not written when data is null
-  Tensor<float> partials;    // [P, D], one row for each share: see rmsnorm_partials
+  Tensor<float> partials;    // [P, D], one row for each share: see shares.h
 
   template <class V>
   constexpr void operands(V&& visit) {
@@ -39,10 +39,6 @@ struct RmsNormBackwardArgs {
             .bytes_written = double(dx.bytes() + y.bytes() + partials.bytes())};
   }
 };
-
-// Shares that divide evenly among a device's cores (see runtime/device.h), whichever configuration
-// runs.
-constexpr int rmsnorm_partials(int cores) { return cores * 4; }
 
 // Resident: programs per multiprocessor, which all work at once; 1, 2 or 4.
 template <int Rows, int Cols, int Threads, int Resident, bool Walks = false>

@@ -11,6 +11,7 @@
 #include "kernels/launch.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
+#include "kernels/shares.h"
 #include "kernels/silu.h"
 #include "plans/packed.h"
 #include "plans/products.h"
@@ -136,7 +137,7 @@ void DecoderOf<T>::place() {
   o_ = rows(kChunk, c.query_width());
   gate_up_ = rows(kChunk, 2 * c.ffn), act_ = rows(kChunk, c.ffn);
   logits_ = rows(kFewRows, c.vocab);
-  const int parts = kernels::decode_parts(core_count(stream_.device()), c.kv_heads, capacity_);
+  const int parts = kernels::decode_parts(stream_.device(), c.kv_heads, capacity_);
   const int part_rows = parts * (c.heads / c.kv_heads);
   parts_ = batch_of(arena_.take<float>(int64_t{c.kv_heads} * part_rows * c.head_dim), c.kv_heads,
                     part_rows, c.head_dim);

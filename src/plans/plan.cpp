@@ -14,6 +14,7 @@
 #include "kernels/rmsnorm.h"
 #include "kernels/rmsnorm_backward.h"
 #include "kernels/rope.h"
+#include "kernels/shares.h"
 #include "plans/baseline.h"
 #include "plans/flash.h"
 #include "plans/fused.h"
@@ -62,7 +63,7 @@ void Plan<T>::place(Arena& arena) {
   losses_ = matrix_of(arena.take<float>(rows()), rows(), 1);
   d_ = take(arena, dim);
   dn_ = take(arena, dim);
-  const int shares = kernels::rmsnorm_partials(core_count(arena.device()));
+  const int shares = kernels::rmsnorm_shares(arena.device(), rows());
   const int vectors = setup_.vector_gradients.cols;
   partials_ = matrix_of(arena.take<float>(int64_t{shares} * vectors), shares, vectors);
 }

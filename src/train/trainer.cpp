@@ -8,6 +8,7 @@
 #include "kernels/launch.h"
 #include "kernels/reduction.h"
 #include "kernels/rope.h"
+#include "kernels/shares.h"
 #include "runtime/event.h"
 #include "runtime/graph.h"
 #include "runtime/recorder.h"
@@ -40,8 +41,6 @@ RopeTables upload_rope(const ModelConfig& config, int positions, Buffer& buffer)
   const float* cos = buffer.as<float>();
   return {matrix_of(cos, positions, half), matrix_of(cos + count, positions, half)};
 }
-
-int shares_of(Device device) { return kernels::sum_partials(core_count(device)); }
 
 // T is the type that activations, gradients and products have. The optimizer's weights and moments
 // are f32: 16-bit weights have the rest of their bits beside them (base/dtype.h).
@@ -110,7 +109,7 @@ TrainerOf<T>::TrainerOf(const TrainerOptions& o)
       v_(o.device, m_.bytes()),
       gradients_(o.device, weights_.bytes()),
       sum_(o.device, o.accumulate > 1 ? m_.bytes() : 0),
-      scalars_(o.device, 4 * Arena::kAlignment + shares_of(o.device) * sizeof(float)),
+      scalars_(o.device, 4 * Arena::kAlignment + kernels::sum_shares(o.device) * sizeof(float)),
       rope_(o.device, 0),
       batch_(o.device, o.batch * o.seq, o.model.vocab),
       activations_(o.device),
@@ -120,7 +119,7 @@ TrainerOf<T>::TrainerOf(const TrainerOptions& o)
   for (Buffer* b : {&weights_, &rest_, &m_, &v_, &gradients_, &sum_, &signal_}) b->fill_bytes(0);
   auto take = [&](int count) { return vector_of(scalars_.take<float>(count), count); };
   loss_ = take(1), losses_sum_ = take(1), evaluated_ = take(1), norm2_ = take(1);
-  partials_ = take(shares_of(o.device));
+  partials_ = take(kernels::sum_shares(o.device));
 
   plan_ =
       make_plan<T>(o.plan, stream_,

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "kernels/shares.h"
 #include "lab/problems/problems.h"
 
 namespace cria {
@@ -26,7 +27,7 @@ class AttentionDecode final : public Problem {
     request.product({"batch", "heads"});
     plan_sets(2.0 * batch * kv_heads_ * length_ * head_dim_ * size_of(dtype()));
     const int kv = batch * kv_heads_, sharing = heads_ / kv_heads_;
-    const int parts = kernels::decode_parts(core_count(device()), kv, length_);
+    const int parts = kernels::decode_parts(device(), kv, length_);
     request.product({"batch", "heads"}, parts);
     const int rows = sharing * parts;
     for (int set = 0; set < sets(); ++set)

@@ -34,11 +34,11 @@ Ceiling compute_ceiling(Device device, DType dtype, bool tf32) {
 }
 
 Parameter shares_parameter() {
-  return {"shares", "parts of the work with a sum of their own; 0: by the device's cores", 0, 0, 0};
+  return {"shares", "parts of the work with a sum of their own; 0: as plans have it", 0, 0, 0};
 }
 
-int shares_of(const ProblemRequest& request, int (*by_cores)(int cores)) {
-  return request["shares"] > 0 ? request["shares"] : by_cores(core_count(request.device));
+int shares_of(const ProblemRequest& request, int planned) {
+  return request["shares"] > 0 ? request["shares"] : planned;
 }
 
 Parameter vocab_parameter() {

@@ -52,7 +52,7 @@ inline kernels::DotPrecision dot_precision(bool tf32) {
 // The parameter --shares of kernels that leave a partial sum for each share of their work, and its
 // value.
 Parameter shares_parameter();
-int shares_of(const ProblemRequest& request, int (*by_cores)(int cores));
+int shares_of(const ProblemRequest& request, int planned);
 
 // The switch --tf32 of kernels with products.
 Parameter tf32_parameter();

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "kernels/shares.h"
 #include "lab/problems/problems.h"
 
 namespace cria {
@@ -13,7 +14,8 @@ template <kernels::Term Of>
 class Sum final : public Problem {
  public:
   explicit Sum(const ProblemRequest& request) : Problem(request) {
-    const int n = request["n"], partials = shares_of(request, kernels::sum_partials);
+    const int n = request["n"];
+    const int partials = shares_of(request, kernels::sum_shares(device()));
     plan_sets(double(n) * size_of(dtype()));
     for (int set = 0; set < sets(); ++set) {
       const Operand& x = input(1, 1, n);

@@ -5,6 +5,7 @@
 
 #include "kernels/reduction.h"
 #include "kernels/rmsnorm_backward.h"
+#include "kernels/shares.h"
 #include "lab/problems/problems.h"
 
 namespace cria {
@@ -111,7 +112,7 @@ class RmsNormBackward final : public Problem {
  public:
   explicit RmsNormBackward(const ProblemRequest& request) : Problem(request) {
     const int rows = request["rows"], cols = request["cols"];
-    const int shares = shares_of(request, kernels::rmsnorm_partials);
+    const int shares = shares_of(request, kernels::rmsnorm_shares(device(), rows));
     plan_sets(3.0 * rows * cols * size_of(dtype()));
     for (int set = 0; set < sets(); ++set)
       data_.push_back({&input(1, rows, cols), &input(1, 1, cols, 0.1f, 1),

@@ -11,28 +11,38 @@
 namespace cria::cpu {
 namespace {
 
-// Below this a second worker costs more than it brings.
-constexpr double kSerialFlops = 1e6;
-
 // How many blocks of rows and columns each entry of C is cut into.
 struct Cuts {
   int64_t rows = 1;
   int64_t cols = 1;
 };
 
-// One block per worker, or a few entries of the batch. Among the ways to cut, the least copying:
-// each block reads its rows of A and its columns of B.
-Cuts choose_cuts(const Product& p, int workers) {
+// Blocks for all entries together. NOTE: libraries add up an element's products in another order
+// when its block has another size (oneDNN 2.6 with 1000 of them or more, OpenBLAS 0.3.21 with any
+// number). So the blocks are those of the problem, never of the number of workers: two for a few
+// microseconds' work, twice as many for sixteen times as much, as small ones are slower.
+int64_t block_count(double flops) {
+  constexpr double kSerialFlops = 1e6, kMore = 16;
+  constexpr int64_t kMost = 64;
+  if (flops < kSerialFlops) return 1;
+  int64_t blocks = 2;
+  for (double enough = 2 * kMore * kSerialFlops; flops >= enough && blocks < kMost; enough *= kMore)
+    blocks *= 2;
+  return blocks;
+}
+
+// Among the ways to cut, the least copying: each block reads its rows of A and its columns of B,
+// whose rows are dear to read in pieces.
+Cuts choose_cuts(const Product& p) {
   constexpr int64_t kMinBlock = 16;
-  double flops = 2.0 * p.m * p.n * p.k * p.batch;
-  if (workers == 1 || flops < kSerialFlops || p.batch >= 4 * workers) return {};
-  int64_t wanted = (workers + p.batch - 1) / p.batch;
+  const double pieces = p.trans_b ? 1 : 3;
+  const int64_t wanted = (block_count(2.0 * p.m * p.n * p.k * p.batch) + p.batch - 1) / p.batch;
   Cuts best;
   double best_copied = INFINITY;
   for (int64_t rows = 1; rows <= wanted; ++rows) {
     int64_t cols = (wanted + rows - 1) / rows;
     if ((rows > 1 && rows * kMinBlock > p.m) || (cols > 1 && cols * kMinBlock > p.n)) continue;
-    double copied = double(rows) * p.n + double(cols) * p.m;
+    double copied = double(rows) * p.n + pieces * double(cols) * p.m;
     if (copied < best_copied) {
       best = {rows, cols};
       best_copied = copied;
@@ -48,8 +58,7 @@ int64_t cut(int64_t size, int64_t i, int64_t n) {
 }
 
 void multiply_f32(const Product& p, const float* a, const float* b, float* c, const float* addend) {
-  ThreadPool& pool = ThreadPool::shared();
-  const Cuts cuts = choose_cuts(p, pool.workers());
+  const Cuts cuts = choose_cuts(p);
   auto block = [&](int64_t task, int) {
     int64_t entry = task / (cuts.rows * cuts.cols);
     int64_t i = task / cuts.cols % cuts.rows;
@@ -76,7 +85,7 @@ void multiply_f32(const Product& p, const float* a, const float* b, float* c, co
            .c = c + corner,
            .ldc = p.ldc});
   };
-  pool.run(p.batch * cuts.rows * cuts.cols, block);
+  ThreadPool::shared().run(p.batch * cuts.rows * cuts.cols, block);
 }
 
 // One operand as dense f32 matrices in the workspace.
