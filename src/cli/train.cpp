@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 
 #include "base/format.h"
 #include "base/json.h"
@@ -68,6 +69,11 @@ class Teller final : public RunObserver {
                     near ? ", as it should be" : ": above it, the first weights are too large"));
     write({{"first_loss", loss}, {"loss_of_a_guess", of_a_guess}});
   }
+  void warned(const std::string& sentence) override {
+    progress_.clear();
+    std::fputs(fmt::format("cria: warning: {}\n", sentence).c_str(), stderr);  // it may be closed
+  }
+
   void stepped(const StepReport& r) override {
     const std::string line = fmt::format(
         "{} loss {:.4f}  {:.0f} samples/s  {:.0f} tokens/s  {:.1f} ms ({:.1f}+{:.1f}+{:.1f})  ETA "

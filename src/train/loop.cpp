@@ -7,6 +7,7 @@
 #include "model/checkpoint.h"
 #include "plans/decoder.h"
 #include "runtime/memory_use.h"
+#include "train/conditions.h"
 #include "train/generate.h"
 #include "train/state.h"
 
@@ -75,7 +76,7 @@ class Run {
       fail_f("{} holds the checkpoints of a run: go on with --resume, or choose another --out",
              options_.out.string());
     if (latest)
-      load_state(*trainer_, *latest, options_.seed);
+      made_under_ = load_state(*trainer_, *latest, options_.seed);
     else if (!options_.start.empty())
       load_model(*trainer_, options_.start);
     fresh_ = !latest && options_.start.empty();
@@ -112,10 +113,23 @@ class Run {
     trainer_->step(batches, rate_, reports(number + 1));
     if (fresh_ && number == 0)
       observer_.first_loss(trainer_->loss(), std::log(double(options_.trainer.model.vocab)));
+    compare_conditions();
     if (reports(trainer_->steps())) report();
     if (due(options_.validate_every)) validate();
     if (samples() && due(options_.sample_every)) sample();
     if (due(options_.save_every)) save();
+  }
+
+  // Once, when all conditions are known.
+  void compare_conditions() {
+    if (made_under_.is_null()) return;
+    const std::string differing = differences(made_under_, conditions_of(*trainer_));
+    made_under_ = {};
+    if (!differing.empty())
+      observer_.warned(fmt::format(
+          "what is learnt from here on may differ in the last bits from an uninterrupted run, as "
+          "the checkpoint was made under other conditions: {}",
+          differing));
   }
 
   void report() {
@@ -239,6 +253,7 @@ class Run {
   std::vector<int32_t> prompt_;  // of samples
   Clock::time_point since_;
   bool fresh_ = false;  // neither a checkpoint nor a model to begin from
+  Json made_under_;     // the conditions of the checkpoint that this run goes on from
   int64_t reported_ = 0, saved_ = 0, validated_ = 0;
   double first_loss_ = 0;
   float rate_ = 0;

@@ -67,6 +67,7 @@ class RunObserver {
   virtual void began(const Trainer&, int64_t /*first_step*/) {}
   // Of the first step from fresh weights: a guess among the model's vocabulary loses its logarithm.
   virtual void first_loss(double /*loss*/, double /*of_a_guess*/) {}
+  virtual void warned(const std::string& /*sentence*/) {}
   virtual void stepped(const StepReport&) {}
   virtual void validated(int64_t /*step*/, double /*loss*/) {}
   virtual void sampled(int64_t /*step*/, const std::string& /*text*/) {}

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "model/checkpoint.h"
+#include "train/conditions.h"
 
 namespace cria {
 namespace {
@@ -77,14 +78,15 @@ std::filesystem::path save_state(Trainer& trainer, const std::filesystem::path& 
     training.optimizer.push_back(tensor);
   training.progress = {{"step", trainer.steps()},
                        {"settings", settings(trainer, how.seed)},
-                       {"options", how.options}};
+                       {"options", how.options},
+                       {"conditions", conditions_of(trainer)}};
   const ModelFiles model{.config = trainer.options().model,
                          .weights = named<const float>(trainer.map(), weights),
                          .tokenizer = how.tokenizer};
   return CheckpointFolder(root).save(trainer.steps(), model, training, how.keep);
 }
 
-void load_state(Trainer& trainer, const std::filesystem::path& checkpoint, uint64_t seed) {
+Json load_state(Trainer& trainer, const std::filesystem::path& checkpoint, uint64_t seed) {
   load_model(trainer, checkpoint);
   std::vector<float> m(trainer.map().size()), v(m.size());
   auto moments = named<float>(trainer.map(), m, "m.");
@@ -108,6 +110,7 @@ void load_state(Trainer& trainer, const std::filesystem::path& checkpoint, uint6
   trainer.write(Trainer::State::m, m);
   trainer.write(Trainer::State::v, v);
   trainer.set_steps(progress["step"].get<int64_t>());
+  return progress.value("conditions", Json());
 }
 
 }  // namespace cria

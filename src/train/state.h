@@ -27,8 +27,8 @@ struct SaveOptions {
 std::filesystem::path save_state(Trainer& trainer, const std::filesystem::path& root,
                                  const SaveOptions& how);
 
-// Goes on from a checkpoint: training continues bit for bit. An Error when it was made with other
-// settings.
-void load_state(Trainer& trainer, const std::filesystem::path& checkpoint, uint64_t seed);
+// Goes on from a checkpoint: training continues bit for bit under the same conditions. Returns those
+// that it was made under (conditions.h). An Error when it was made with other settings.
+Json load_state(Trainer& trainer, const std::filesystem::path& checkpoint, uint64_t seed);
 
 }  // namespace cria

@@ -42,6 +42,35 @@ RopeTables upload_rope(const ModelConfig& config, int positions, Buffer& buffer)
   return {matrix_of(cos, positions, half), matrix_of(cos + count, positions, half)};
 }
 
+// Notes in which configurations the kernels of a first step run, if nobody else records it.
+class NoteConfigurations {
+ public:
+  NoteConfigurations(Stream& stream, Trainer::Configurations& configurations, bool first)
+      : stream_(stream),
+        configurations_(configurations),
+        wanted_(first && stream.recorder() == nullptr) {
+    if (wanted_) stream_.set_recorder(&recorder_);
+  }
+  ~NoteConfigurations() {
+    if (wanted_) stream_.set_recorder(nullptr);
+  }
+  NoteConfigurations(const NoteConfigurations&) = delete;
+  NoteConfigurations& operator=(const NoteConfigurations&) = delete;
+
+  // At the end of the step.
+  void take() {
+    if (!wanted_) return;
+    for (const LaunchRecord& r : recorder_.records())
+      if (r.name != "product") configurations_[r.name].insert(r.config);
+  }
+
+ private:
+  Stream& stream_;
+  Trainer::Configurations& configurations_;
+  const bool wanted_;
+  Recorder recorder_{Recorder::Mode::count};
+};
+
 // T is the type that activations, gradients and products have. The optimizer's weights and moments
 // are f32: 16-bit weights have the rest of their bits beside them (base/dtype.h).
 template <class T>
@@ -224,6 +253,7 @@ void TrainerOf<T>::step(std::span<const HostBatch> batches, float learning_rate,
   timed_ = timed;
   has_times_ |= timed;
   set_hyper(learning_rate);
+  NoteConfigurations notes(stream_, configurations_, !warm_);
   if (!accumulates()) {
     batch_.upload(stream_, batches[0]);
     replay(graphs.step, [this] { run_batch(), run_optimizer(); });
@@ -236,6 +266,7 @@ void TrainerOf<T>::step(std::span<const HostBatch> batches, float learning_rate,
     }
     replay(graphs.optimizer, [this] { run_optimizer(); });
   }
+  notes.take();
   ++steps_;
   warm_ = true;
 }

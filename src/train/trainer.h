@@ -4,8 +4,10 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 
@@ -86,6 +88,9 @@ class Trainer {
   const WeightMap& map() const { return map_; }
   Stream& stream() { return stream_; }
   int64_t steps() const { return steps_; }
+  // The configurations that each kernel of the first step ran in; empty before it.
+  using Configurations = std::map<std::string, std::set<std::string>>;
+  const Configurations& configurations() const { return configurations_; }
 
   // One optimizer step on options().accumulate batches. It returns when the work is in the stream.
   // With `timed`, times() will know its phases; on a GPU the marks between them cost microseconds.
@@ -127,6 +132,7 @@ class Trainer {
   const WeightMap map_;
   Stream stream_;
   int64_t steps_ = 0;
+  Configurations configurations_;
 };
 
 std::unique_ptr<Trainer> make_trainer(const TrainerOptions& options);

@@ -1,7 +1,10 @@
 // The built program trains, resumes and generates.
+#include <sched.h>
+
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <sstream>
 
 #include "cli/cli.h"
@@ -114,6 +117,96 @@ TEST_F(Cli, ResumesAModelOfItsOwnSizes) {
   const CliOutput output = run(resume + " --layers 1");
   EXPECT_NE(output.out.find("resumed at step 1"), std::string::npos) << output.err;
   EXPECT_EQ(read_json(file("run/latest/config.json")), config);
+}
+
+// What programs that are started meanwhile find: threads asked for, and one core if `alone`.
+class Workers {
+ public:
+  Workers(const char* threads, bool alone) {
+    if (const char* before = std::getenv("CRIA_THREADS")) threads_before_ = before;
+    threads ? ::setenv("CRIA_THREADS", threads, 1) : ::unsetenv("CRIA_THREADS");
+    ::sched_getaffinity(0, sizeof(cores_before_), &cores_before_);
+    if (!alone) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++core)
+      if (CPU_ISSET(core, &cores_before_)) CPU_SET(core, &one);
+    ::sched_setaffinity(0, sizeof(one), &one);
+  }
+  ~Workers() {
+    threads_before_ ? ::setenv("CRIA_THREADS", threads_before_->c_str(), 1)
+                    : ::unsetenv("CRIA_THREADS");
+    ::sched_setaffinity(0, sizeof(cores_before_), &cores_before_);
+  }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+ private:
+  std::optional<std::string> threads_before_;
+  cpu_set_t cores_before_;
+};
+
+// The steps are large enough that products are cut into blocks and sums into shares.
+TEST_F(Cli, TheBitsAreTheSameOnAnyNumberOfCores) {
+  struct Case {
+    const char* threads;
+    bool alone;
+  };
+  std::map<std::string, std::string> first;
+  const auto expect_same = [&](const std::string& what, const std::string& got) {
+    ASSERT_FALSE(got.empty()) << what;
+    EXPECT_TRUE(first.try_emplace(what, got).first->second == got) << what << " differs";
+  };
+  for (const Case& c : {Case{"1", false}, {"2", false}, {"3", false}, {nullptr, true}}) {
+    SCOPED_TRACE(std::string(c.threads ? c.threads : "default") + (c.alone ? ", one core" : ""));
+    const Workers workers(c.threads, c.alone);
+    for (const std::string plan : {"baseline", "flash"}) {
+      const std::string out = file("run");
+      fs::remove_all(out);
+      const CliOutput trained =
+          run("train --config debug --device cpu --batch 16 --seq 64 --steps 3 --lr 0.01 --plan " +
+              plan + " --validate-every 3 --save-every 0 --out " + out + " --json " + file("log"));
+      ASSERT_EQ(trained.exit_code, 0) << trained.err;
+      expect_same(plan + "'s weights", read_text(out + "/latest/model.safetensors"));
+      expect_same(plan + "'s moments", read_text(out + "/latest/optimizer.safetensors"));
+      const std::string log = read_text(file("log"));
+      expect_same(plan + "'s validation", log.substr(log.find("{\"step\":3,\"validation_loss\"")));
+    }
+    ASSERT_EQ(run("logits --device cpu --tokens 1,2,3,4,5,6,7,8,9 --model " + file("run/latest") +
+                  " --json " + file("logits"))
+                  .exit_code,
+              0);
+    expect_same("logits", read_json(file("logits")).at("logits").dump());
+    expect_same("text", run("generate --device cpu --quiet --tokens 50 --seed 3 --temperature 1 "
+                            "--model " +
+                            file("run/latest") + " Hello")
+                            .out);
+  }
+}
+
+TEST_F(Cli, AResumeNamesTheConditionsThatDiffer) {
+  const std::string out = file("run");
+  ASSERT_EQ(run("train --config debug --device cpu --steps 2 --out " + out).exit_code, 0);
+  const std::string resume = "train --resume --device cpu --out " + out + " --steps ";
+  EXPECT_EQ(run(resume + "3").err, "");
+  {
+    const Workers workers("1", true);
+    EXPECT_EQ(run(resume + "4").err, "") << "workers change no bits";
+  }
+  const std::string state = out + "/latest/training.json";
+  Json progress = read_json(state);
+  Json& conditions = progress.at("conditions");
+  conditions.at("products") = "pebbles 1.0";
+  const std::string config = conditions.at("configurations").at("adamw").at(0);
+  conditions["configurations"]["adamw"] = {"by_hand"};
+  write_json(state, progress);
+  const CliOutput output = run(resume + "5");
+  EXPECT_EQ(output.exit_code, 0);
+  EXPECT_TRUE(output.err.starts_with("cria: warning: ")) << output.err;
+  EXPECT_EQ(std::ranges::count(output.err, '\n'), 1) << output.err;
+  EXPECT_NE(output.err.find("products by pebbles 1.0 then, "), std::string::npos) << output.err;
+  EXPECT_NE(output.err.find("adamw as by_hand then, as " + config + " now"), std::string::npos)
+      << output.err;
 }
 
 TEST_F(Cli, BadTrainingInputIsRefused) {
