@@ -15,9 +15,18 @@ NVCC_FITS := $(if $(NVCC_VERSION),$(shell printf '%s\n' $(LEAST_CUDA) $(NVCC_VER
 GPU_FITS := $(shell test "$(GPU_CC)" -ge 80 2>/dev/null && echo yes)
 PRESET ?= $(if $(and $(GPU_FITS),$(NVCC_FITS)),gpu,cpu)
 
+# Without this check, what an old CMake says of presets does not tell what to do.
+LEAST_CMAKE := $(shell sed -n 's/^cmake_minimum_required(VERSION \(.*\))/\1/p' CMakeLists.txt)
+check_cmake = version=$$(cmake --version | sed -n '1s/[^0-9]*//p'); \
+  printf '%s\n' $(LEAST_CMAKE) "$$version" | sort -VC || { \
+  echo "cmake $$version is too old, and cria needs $(LEAST_CMAKE) or newer: get it from cmake.org or with 'pip install cmake'." >&2; exit 2; }
+
+# While Ninja builds: the slowest files are compiled first, so the count begins slowly.
+export NINJA_STATUS := [%f/%t, slowest files first] 
+
 # The preset `gpu` is the preset `cuda` narrowed to the GPU in this machine, in its own folder.
 CONFIGURE_gpu = --preset cuda -B build/gpu -DCMAKE_CUDA_ARCHITECTURES="$(GPU_ARCH)"
-configure = cmake $(or $(CONFIGURE_$(1)),--preset $(1)) -Wno-dev >/dev/null
+configure = $(check_cmake); cmake $(or $(CONFIGURE_$(1)),--preset $(1)) -Wno-dev >/dev/null
 BUILD := build/$(PRESET)
 
 # GPU tests have "cuda" or "Gpu" in their names; compute-sanitizer slows kernels a hundredfold, so those that
@@ -28,9 +37,9 @@ ARGS ?=
 
 # Most tests keep one core busy, so they run in two processes; on a GPU, and when ARGS picks some, in one.
 TEST_PROCESSES ?= $(if $(filter gpu,$(PRESET))$(ARGS),1,2)
-run_tests = tests/run $(TEST_PROCESSES) $(1)/cria_tests --gtest_brief=1
+run_tests = tests/run $(TEST_PROCESSES) $(1)/cria_tests
 
-# The example built against an installed cria; left out when ARGS picks some tests.
+# cria installed and a program built against it; left out when ARGS picks some tests.
 install_test = $(if $(ARGS),,ctest --test-dir $(1) -L install --output-on-failure)
 
 .PHONY: help deps build build-cuda run test asan fuzz interop-test gpu-check gpu-build gpu-test gpu-bench gpu-sanitize \
@@ -91,7 +100,7 @@ gpu-build: gpu-check
 
 gpu-test: gpu-build  ## On a GPU machine: build for its GPU and run all tests
 	@$(call install_test,build/gpu)
-	@build/gpu/cria_tests --gtest_brief=1 $(ARGS)
+	@tests/run 1 build/gpu/cria_tests $(ARGS)
 
 gpu-bench: gpu-build  ## On a GPU machine: measure every claim in bench/
 	@bench/gpu build/gpu/cria $(ARGS)

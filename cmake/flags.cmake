@@ -1,19 +1,37 @@
-# cria::flags: what every object of the project compiles with. Options for g++ never reach nvcc.
+# cria::flags: what every object of the project compiles with. Options for g++ and clang++ never reach nvcc.
 # cria::isa: the CPU instruction set of every object but the portable build's kernels.
 # Both are installed, for the kernels of other projects; warnings stay here.
 include(CheckCXXCompilerFlag)
+include(CheckCXXSourceCompiles)
+
+# NOTE: clang 14 and 15 do not know std::source_location of g++'s library, g++ 11 does not know the builtin.
+set(CMAKE_REQUIRED_FLAGS -std=c++20)
+check_cxx_source_compiles("
+  #include <source_location>
+  typedef float Vector __attribute__((vector_size(16)));
+  int main() {
+    Vector v = {};
+    v = __builtin_shufflevector(v, v, 0, 4, 1, 5);
+    return static_cast<int>(v[0]) + static_cast<int>(std::source_location::current().line());
+  }" CRIA_COMPILER_FITS)
+unset(CMAKE_REQUIRED_FLAGS)
+if(NOT CRIA_COMPILER_FITS)
+  message(FATAL_ERROR "${CMAKE_CXX_COMPILER} (${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}) cannot compile cria: "
+                      "name g++ 12, clang++ 16 or newer with -DCMAKE_CXX_COMPILER, in a new build folder.")
+endif()
 
 add_library(cria_flags INTERFACE)
 add_library(cria::flags ALIAS cria_flags)
 target_compile_features(cria_flags INTERFACE cxx_std_20)
 target_include_directories(cria_flags INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:include/cria>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:include>)
 set(CMAKE_CXX_EXTENSIONS OFF)
 
 set(cria_cxx_flags -fno-math-errno -fno-trapping-math -ffp-contract=fast)
 target_compile_options(cria_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${cria_cxx_flags}>"
-  "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>>")
+  "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>>"
+  "$<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-unknown-pragmas>>")  # GCC ivdep
 
 # One instruction set for all objects of a build, because the linker keeps one copy of each inline
 # function. The portable build lowers it and isolates its kernels (kernels.cmake).

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <regex>
 
 #include "support/command.h"
 #include "support/files.h"
@@ -19,12 +21,14 @@ class BuildChoice : public testing::Test {
  protected:
   void SetUp() override {
     if (!run_command("make --version").ok) GTEST_SKIP() << "make is not installed";
+    // This machine's own GPU is hidden: nvidia-smi says what it says without one.
+    program("smi/nvidia-smi", "NVIDIA-SMI has failed: no devices were found", 9);
   }
 
   // A program that says this and no more.
-  fs::path program(const fs::path& path, const std::string& says) const {
+  fs::path program(const fs::path& path, const std::string& says, int exit_code = 0) const {
     fs::create_directories((folder_ / path).parent_path());
-    std::ofstream(folder_ / path) << "#!/bin/sh\necho '" << says << "'\n";
+    std::ofstream(folder_ / path) << "#!/bin/sh\necho '" << says << "'\nexit " << exit_code << "\n";
     fs::permissions(folder_ / path, fs::perms::owner_all);
     return folder_ / path;
   }
@@ -104,6 +108,50 @@ TEST_F(BuildChoice, CMakeRefusesAnOldNvccInOneSentence) {
   EXPECT_NE(on.output.find("-DCRIA_CUDA=OFF"), std::string::npos) << on.output;
   EXPECT_TRUE(off.ok);
   EXPECT_EQ(off.output, "");
+}
+
+// In a folder of its own; CMake breaks lines where it likes.
+std::string configured_with(const std::string& option) {
+  const TemporaryFolder folder;
+  const CommandResult result =
+      run_command(fmt::format("cmake -S {} -B {} {}", quoted(CRIA_SOURCE_DIR),
+                              quoted(folder.path().string()), quoted(option)));
+  EXPECT_FALSE(result.ok) << option;
+  return std::regex_replace(result.output, std::regex("\\s+"), " ");
+}
+
+TEST_F(BuildChoice, CMakeRefusesMisspeltOptionsInOneSentence) {
+  for (const auto& [option, sentence] : std::map<std::string, std::string>{
+           {"-DCRIA_CUDA=of", "CRIA_CUDA=of is none of its values: AUTO, ON, OFF."},
+           {"-DCRIA_CPU_PRODUCT=onedn",
+            "CRIA_CPU_PRODUCT=onedn is none of its values: AUTO, onednn, openblas, loop."},
+           {"-DCRIA_DTYPES=f32;fp16",
+            "CRIA_DTYPES has fp16, and the memory types are f32, bf16 and f16."}}) {
+    const std::string said = configured_with(option);
+    EXPECT_NE(said.find(sentence), std::string::npos) << said;
+  }
+}
+
+TEST_F(BuildChoice, CMakeRefusesAnOldCompilerInOneSentence) {
+  const std::string said =
+      configured_with("-DCRIA_COMPILER_FITS=OFF");  // what the check would find
+  EXPECT_NE(said.find("cannot compile cria: name g++ 12, clang++ 16 or newer"), std::string::npos)
+      << said;
+}
+
+TEST_F(BuildChoice, MakeRefusesAnOldCMakeInOneSentence) {
+  const auto configure = [&](const std::string& version) {
+    program("smi/cmake", "cmake version " + version);
+    return make("--eval='show: ; @$(call configure,cpu)' show 2>&1");
+  };
+  for (const char* version : {"3.9.6", "3.18.4", "3.24.4"}) {
+    const std::string said = configure(version);
+    EXPECT_NE(said.find(std::string("cmake ") + version + " is too old, and cria needs 3.25"),
+              std::string::npos)
+        << said;
+  }
+  for (const char* version : {"3.25.1", "3.31.6", "4.0.0"})
+    EXPECT_EQ(configure(version), "") << version;
 }
 
 }  // namespace
