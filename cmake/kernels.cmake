@@ -16,6 +16,8 @@
 # The kernels of `cria` are cria::kernel_registry(). Those of any other <target> are
 # cria::<target>_kernels(), declared in "<target>_kernels.h", which the build writes.
 #
+# The paths of cria's headers begin with ${CRIA_INCLUDES}: nothing in this repository, cria/ where it is installed.
+#
 # A variant is a target, or in the portable build a target and an instruction set. All kernels of a
 # variant are joined into one object that shows nothing but its register functions. The same
 # templates are compiled for every variant, and the linker, which keeps one copy of each, would
@@ -27,6 +29,12 @@ set_property(CACHE CRIA_KERNELS PROPERTY STRINGS all tour)
 if(NOT CRIA_KERNELS MATCHES "^(all|tour)$")
   message(FATAL_ERROR "CRIA_KERNELS is '${CRIA_KERNELS}': it is all or tour.")
 endif()
+
+foreach(dtype IN LISTS CRIA_DTYPES)
+  if(NOT dtype MATCHES "^(f32|bf16|f16)$")
+    message(FATAL_ERROR "CRIA_DTYPES has ${dtype}, and the memory types are f32, bf16 and f16.")
+  endif()
+endforeach()
 
 set(CRIA_TYPE_f32 float)
 set(CRIA_TYPE_i32 int32_t)
@@ -116,8 +124,8 @@ function(_cria_kernel_stub library variant stem list dtypes header)
   file(CONFIGURE OUTPUT ${stub} @ONLY CONTENT [=[
 #define CRIA_TARGET_@target_macro@ 1
 #include "@header@"
-#include "kernels/bind/@target@.h"
-#include "kernels/instantiate.h"
+#include "@CRIA_INCLUDES@kernels/bind/@target@.h"
+#include "@CRIA_INCLUDES@kernels/instantiate.h"
 
 namespace cria {
 void @function@(KernelRegistry& registry);
@@ -140,7 +148,7 @@ function(_cria_kernel_objects library variant)
   target_link_libraries(${objects} PRIVATE cria::flags)
   # A "unique" symbol could not be hidden.
   target_compile_options(${objects} PRIVATE
-    $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-gnu-unique>)
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-gnu-unique>)
   target_include_directories(${objects} PRIVATE $<TARGET_PROPERTY:${library},INCLUDE_DIRECTORIES>)
   if(variant MATCHES "^cpu_(v[0-9])$")
     target_compile_options(${objects} PRIVATE -march=x86-64-${CMAKE_MATCH_1} ${CRIA_WIDE_VECTORS})
@@ -149,7 +157,7 @@ function(_cria_kernel_objects library variant)
   endif()
   if(variant MATCHES "^cpu")
     # Or g++ takes clamps such as exp's apart and computes everything after them for each way out.
-    target_compile_options(${objects} PRIVATE -fno-thread-jumps)
+    target_compile_options(${objects} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-thread-jumps>)
   endif()
   if(variant STREQUAL trace)
     target_compile_options(${objects} PRIVATE -O1)  # analysed, not timed: cheap to build
@@ -216,7 +224,7 @@ const KernelRegistry& ${id}_kernels() {
 // Written by cria_kernels(): the kernels compiled into @library@.
 #pragma once
 
-#include "runtime/kernel.h"
+#include "@CRIA_INCLUDES@runtime/kernel.h"
 
 namespace cria {
 const KernelRegistry& @id@_kernels();
@@ -260,8 +268,8 @@ static bool has_x86_64_v4() {
   endif()
   set(list_file ${folder}/kernel_list.cpp)
   file(CONFIGURE OUTPUT ${list_file} @ONLY CONTENT [=[
-#include "base/error.h"
-#include "runtime/kernel.h"
+#include "@CRIA_INCLUDES@base/error.h"
+#include "@CRIA_INCLUDES@runtime/kernel.h"
 
 namespace cria {
 @declarations@@cpu_checks@

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <vector>
 
+#include "cria/kernels/launch.h"
+#include "cria/runtime/buffer.h"
 #include "embeddings_kernels.h"
-#include "kernels/launch.h"
-#include "runtime/buffer.h"
 #include "unit_rows.h"
 
 using cria::embeddings::UnitRowsArgs;

@@ -2,7 +2,7 @@
 // Rows of up to 4096 columns; a row of zeros becomes NaN.
 #pragma once
 
-#include "kernels/list.h"
+#include "cria/kernels/list.h"
 
 namespace cria::embeddings {
 
