@@ -39,7 +39,8 @@ std::string without_common_indent(const std::vector<std::string>& lines) {
 }  // namespace
 
 std::vector<DocBlock> doc_blocks(const std::string& page) {
-  static const std::regex kComment(R"(<!-- (quote) (\S+) (\S+) -->|<!-- (output) (\S+) -->)");
+  static const std::regex kComment(
+      R"(<!-- (quote) (\S+) (\S+) -->|<!-- (output) (\S+) -->|<!-- (run) (.+) -->)");
   std::istringstream text(read_text(in_repository(page)));
   std::vector<DocBlock> blocks;
   DocBlock next;
@@ -54,12 +55,18 @@ std::vector<DocBlock> doc_blocks(const std::string& page) {
     } else if (inside) {
       next.text += line + "\n";
     } else if (line.starts_with("```")) {
-      next.language = line.substr(3);
+      const size_t space = std::min(line.find(' '), line.size());
+      next.language = line.substr(3, space - 3);
+      next.mark = trimmed(line.substr(space));
       next.line = number + 1;
       inside = true;
     } else if (std::regex_match(line, match, kComment)) {
-      next = match[1].matched ? DocBlock{.kind = "quote", .file = match[2], .name = match[3]}
-                              : DocBlock{.kind = "output", .name = match[5]};
+      if (match[1].matched)
+        next = {.kind = "quote", .file = match[2], .name = match[3]};
+      else if (match[4].matched)
+        next = {.kind = "output", .name = match[5]};
+      else
+        next = {.kind = "run", .name = match[7]};
     } else if (!line.empty()) {
       next = {};
     }
