@@ -179,7 +179,7 @@ function(_cria_kernel_objects library variant)
 
   set(joined ${PROJECT_BINARY_DIR}/kernels/${library}/${variant}.o)
   # NOTE: CMake counts a precompiled header among the objects of its library.
-  set(parts "$<FILTER:$<TARGET_OBJECTS:${objects}>,EXCLUDE,\\.gch$>")
+  set(parts "$<FILTER:$<TARGET_OBJECTS:${objects}>,EXCLUDE,\\.[gp]ch$>")
   add_custom_command(
     OUTPUT ${joined}
     COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${joined} "${parts}"
