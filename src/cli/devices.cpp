@@ -35,6 +35,8 @@ void print_description(Device device, const DeviceInfo& info) {
         info.compute_capability / 10, info.compute_capability % 10, info.shared_bytes_per_block,
         info.driver_version, info.runtime_version);
   fmt::print("\n  products: {}\n", product_library(device));
+  if (const std::string why = why_no_products(device); !why.empty())
+    fmt::print("  missing: {}\n", why);
 }
 
 Json show_device(Device device, const DevicesOptions& options, const std::string& command_line) {

@@ -173,6 +173,10 @@ std::vector<CeilingFigure> measure_ceilings(Device device, const MeasureOptions&
   };
   add({{"copy (read + write)", copy_ceiling(device, bytes)}});
   add({{"read", read_ceiling(device, bytes)}});
+  if (!why_no_products(device).empty()) {
+    add({{"FMA f32", fma_ceiling(device)}});
+    return figures;
+  }
   add({{"FMA f32", fma_ceiling(device)}, {"product f32", product_ceiling(device, DType::f32)}});
   if (device.backend == Backend::cpu) return figures;
   add({{"product tf32", product_ceiling(device, DType::f32, Precision::tf32)}});

@@ -18,6 +18,7 @@
 #include "plans/baseline.h"
 #include "plans/flash.h"
 #include "plans/fused.h"
+#include "runtime/product.h"
 #include "runtime/recorder.h"
 
 namespace cria {
@@ -46,7 +47,9 @@ class CountLaunches {
 }  // namespace
 
 template <class T>
-Plan<T>::Plan(Stream& stream, const PlanSetup<T>& setup) : stream_(stream), setup_(setup) {}
+Plan<T>::Plan(Stream& stream, const PlanSetup<T>& setup) : stream_(stream), setup_(setup) {
+  require_products(stream.device());
+}
 
 template <class T>
 void Plan<T>::place(Arena& arena) {

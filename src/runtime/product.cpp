@@ -95,6 +95,7 @@ void multiply(Stream& stream, const Product& product, const void* a, const void*
     if (p.k == 0) {
       multiply_nothing(stream, p, c, addend);
     } else if (stream.device().backend == Backend::cuda) {
+      require_products(stream.device());
       cuda::multiply(stream, p, a, b, c, algorithm, addend);
     } else {
       cpu::multiply(stream, p, a, b, c, algorithm, addend);
@@ -105,6 +106,7 @@ void multiply(Stream& stream, const Product& product, const void* a, const void*
 std::vector<std::string> product_algorithms(Device device, const Product& product) {
   Product p = complete(product);
   if (p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0) return {"nothing to multiply"};
+  require_products(device);
   return device.backend == Backend::cuda ? cuda::product_algorithms(device.index, p)
                                          : cpu::product_algorithms(device.index, p);
 }
@@ -112,6 +114,15 @@ std::vector<std::string> product_algorithms(Device device, const Product& produc
 std::string product_library(Device device) {
   return device.backend == Backend::cuda ? cuda::product_library(device.index)
                                          : cpu::product_library(device.index);
+}
+
+std::string why_no_products(Device device) {
+  return device.backend == Backend::cuda ? cuda::why_no_products() : cpu::why_no_products();
+}
+
+void require_products(Device device) {
+  const std::string why = why_no_products(device);
+  if (!why.empty()) fail_f("no matrix products on {}: {}", name_of(device), why);
 }
 
 Cost cost_of(const Product& p) {

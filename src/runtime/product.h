@@ -53,8 +53,13 @@ void multiply(Stream& stream, const Product& product, const void* a, const void*
 // each is a short description.
 std::vector<std::string> product_algorithms(Device device, const Product& product);
 
-// The library in use, with its version: "cuBLASLt 13.0.0", "oneDNN 2.6.3".
+// The library in use, with its version: "cuBLASLt 13.0.0", "oneDNN 2.6.3"; "none" where there is none.
 std::string product_library(Device device);
+
+// Why all of the above but product_library() fail on a device and what to do about it, as the end of a sentence;
+// empty where they do not.
+std::string why_no_products(Device device);
+void require_products(Device device);  // an Error with that sentence
 
 Cost cost_of(const Product& product);
 

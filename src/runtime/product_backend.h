@@ -12,6 +12,7 @@ void multiply(Stream& stream, const Product& product, const void* a, const void*
               int algorithm, const void* addend);
 std::vector<std::string> product_algorithms(int index, const Product& product);
 std::string product_library(int index);
+inline std::string why_no_products() { return ""; }
 }  // namespace cria::cpu
 
 namespace cria::cuda {  // in cuda/, or in cuda_stub/ for a build without CUDA
@@ -19,4 +20,5 @@ void multiply(Stream& stream, const Product& product, const void* a, const void*
               int algorithm, const void* addend);
 std::vector<std::string> product_algorithms(int index, const Product& product);
 std::string product_library(int index);
+std::string why_no_products();
 }  // namespace cria::cuda

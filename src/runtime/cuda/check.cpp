@@ -1,6 +1,7 @@
 #include "runtime/cuda/check.h"
 
 #include "base/format.h"
+#include "runtime/cuda/cublaslt.h"
 
 namespace cria::cuda {
 
@@ -11,8 +12,8 @@ void fail_call(cudaError_t status, const char* call) {
 }
 
 void fail_call(cublasStatus_t status, const char* call) {
-  fail_f("{} failed: {} ({})", call, cublasLtGetStatusString(status),
-         cublasLtGetStatusName(status));
+  fail_f("{} failed: {} ({})", call, cublaslt().GetStatusString(status),
+         cublaslt().GetStatusName(status));
 }
 
 }  // namespace cria::cuda

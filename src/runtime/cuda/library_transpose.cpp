@@ -6,18 +6,20 @@
 
 #include "base/format.h"
 #include "runtime/cuda/check.h"
+#include "runtime/cuda/cublaslt.h"
 #include "runtime/recorder.h"
 
 namespace cria {
 namespace {
 
 using cuda::check;
+using cuda::cublaslt;
 
 struct Release {
   void operator()(cublasLtMatrixTransformDescOpaque_t* p) const {
-    cublasLtMatrixTransformDescDestroy(p);
+    cublaslt().MatrixTransformDescDestroy(p);
   }
-  void operator()(cublasLtMatrixLayoutOpaque_t* p) const { cublasLtMatrixLayoutDestroy(p); }
+  void operator()(cublasLtMatrixLayoutOpaque_t* p) const { cublaslt().MatrixLayoutDestroy(p); }
 };
 using Description = std::unique_ptr<cublasLtMatrixTransformDescOpaque_t, Release>;
 using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Release>;
@@ -30,7 +32,7 @@ cublasLtHandle_t handle_of(Device device) {
   auto place = handles.find(device.index);
   if (place == handles.end()) {  // one that cannot be made is tried again
     cublasLtHandle_t made = nullptr;
-    check(cublasLtCreate(&made), "cublasLtCreate");
+    check(cublaslt().Create(&made), "cublasLtCreate");
     place = handles.emplace(device.index, made).first;
   }
   return place->second;
@@ -43,25 +45,28 @@ cudaDataType_t type_of(DType type) {
 // Column-major, as the library reads memory: `rows` are what row-major code calls columns.
 Layout layout(DType type, int rows, int cols) {
   cublasLtMatrixLayout_t made = nullptr;
-  check(cublasLtMatrixLayoutCreate(&made, type_of(type), rows, cols, rows),
+  check(cublaslt().MatrixLayoutCreate(&made, type_of(type), rows, cols, rows),
         "cublasLtMatrixLayoutCreate");
   return Layout(made);
 }
 
 Description transposing() {
   cublasLtMatrixTransformDesc_t made = nullptr;
-  check(cublasLtMatrixTransformDescCreate(&made, CUDA_R_32F), "cublasLtMatrixTransformDescCreate");
+  check(cublaslt().MatrixTransformDescCreate(&made, CUDA_R_32F),
+        "cublasLtMatrixTransformDescCreate");
   Description description(made);
   const cublasOperation_t operation = CUBLAS_OP_T;
-  check(cublasLtMatrixTransformDescSetAttribute(made, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA,
-                                                &operation, sizeof(operation)),
+  check(cublaslt().MatrixTransformDescSetAttribute(made, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA,
+                                                   &operation, sizeof(operation)),
         "cublasLtMatrixTransformDescSetAttribute");
   return description;
 }
 
 }  // namespace
 
-bool has_library_transpose(Device device) { return device.backend == Backend::cuda; }
+bool has_library_transpose(Device device) {
+  return device.backend == Backend::cuda && cuda::why_no_cublaslt().empty();
+}
 
 void library_transpose(Stream& stream, DType type, int rows, int cols, const void* x, void* y) {
   if (stream.device().backend != Backend::cuda)
@@ -71,13 +76,13 @@ void library_transpose(Stream& stream, DType type, int rows, int cols, const voi
   const Layout from = layout(type, cols, rows), to = layout(type, rows, cols);
   const float one = 1, zero = 0;
   const double bytes = double(rows) * cols * double(size_of(type));
-  record_launch(stream, "library transpose", "", {.bytes_read = bytes, .bytes_written = bytes},
-                [&] {
-                  check(cublasLtMatrixTransform(handle_of(stream.device()), description.get(), &one,
-                                                x, from.get(), &zero, nullptr, nullptr, y, to.get(),
-                                                static_cast<cudaStream_t>(stream.native())),
-                        "cublasLtMatrixTransform");
-                });
+  record_launch(
+      stream, "library transpose", "", {.bytes_read = bytes, .bytes_written = bytes}, [&] {
+        check(cublaslt().MatrixTransform(handle_of(stream.device()), description.get(), &one, x,
+                                         from.get(), &zero, nullptr, nullptr, y, to.get(),
+                                         static_cast<cudaStream_t>(stream.native())),
+              "cublasLtMatrixTransform");
+      });
 }
 
 }  // namespace cria

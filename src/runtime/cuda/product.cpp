@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "runtime/cuda/check.h"
+#include "runtime/cuda/cublaslt.h"
 #include "runtime/device.h"
 #include "runtime/product_backend.h"
 
@@ -45,25 +46,27 @@ cudaDataType_t type_of(DType type) {
 
 template <class T>
 void set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t which, T value) {
-  check(cublasLtMatmulDescSetAttribute(description, which, &value, sizeof(value)),
+  check(cublaslt().MatmulDescSetAttribute(description, which, &value, sizeof(value)),
         "cublasLtMatmulDescSetAttribute");
 }
 template <class T>
 void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t which, T value) {
-  check(cublasLtMatrixLayoutSetAttribute(layout, which, &value, sizeof(value)),
+  check(cublaslt().MatrixLayoutSetAttribute(layout, which, &value, sizeof(value)),
         "cublasLtMatrixLayoutSetAttribute");
 }
 template <class T>
 void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t which,
          T value) {
-  check(cublasLtMatmulPreferenceSetAttribute(preference, which, &value, sizeof(value)),
+  check(cublaslt().MatmulPreferenceSetAttribute(preference, which, &value, sizeof(value)),
         "cublasLtMatmulPreferenceSetAttribute");
 }
 
 struct Release {
-  void operator()(cublasLtMatmulDescOpaque_t* p) const { cublasLtMatmulDescDestroy(p); }
-  void operator()(cublasLtMatrixLayoutOpaque_t* p) const { cublasLtMatrixLayoutDestroy(p); }
-  void operator()(cublasLtMatmulPreferenceOpaque_t* p) const { cublasLtMatmulPreferenceDestroy(p); }
+  void operator()(cublasLtMatmulDescOpaque_t* p) const { cublaslt().MatmulDescDestroy(p); }
+  void operator()(cublasLtMatrixLayoutOpaque_t* p) const { cublaslt().MatrixLayoutDestroy(p); }
+  void operator()(cublasLtMatmulPreferenceOpaque_t* p) const {
+    cublaslt().MatmulPreferenceDestroy(p);
+  }
 };
 using Description = std::unique_ptr<cublasLtMatmulDescOpaque_t, Release>;
 using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Release>;
@@ -73,7 +76,7 @@ Description make_description(const Product& p) {
   cublasLtMatmulDesc_t made = nullptr;
   cublasComputeType_t compute =
       p.precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-  check(cublasLtMatmulDescCreate(&made, compute, CUDA_R_32F), "cublasLtMatmulDescCreate");
+  check(cublaslt().MatmulDescCreate(&made, compute, CUDA_R_32F), "cublasLtMatmulDescCreate");
   Description description(made);
   auto operation = [](bool trans) { return trans ? CUBLAS_OP_T : CUBLAS_OP_N; };
   set(made, CUBLASLT_MATMUL_DESC_TRANSA, operation(p.trans_b));
@@ -84,7 +87,7 @@ Description make_description(const Product& p) {
 // A row-major matrix of `rows` x `cols`, told as the column-major `cols` x `rows` that it also is.
 Layout make_layout(DType type, int64_t rows, int64_t cols, int64_t ld, int batch, int64_t stride) {
   cublasLtMatrixLayout_t made = nullptr;
-  check(cublasLtMatrixLayoutCreate(&made, type_of(type), cols, rows, ld),
+  check(cublaslt().MatrixLayoutCreate(&made, type_of(type), cols, rows, ld),
         "cublasLtMatrixLayoutCreate");
   Layout layout(made);
   set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{batch});
@@ -94,7 +97,7 @@ Layout make_layout(DType type, int64_t rows, int64_t cols, int64_t ld, int batch
 
 Preference make_preference(const Alignments& aligned) {
   cublasLtMatmulPreference_t made = nullptr;
-  check(cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
+  check(cublaslt().MatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
   Preference preference(made);
   set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspaceBytes});
   set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned.b);
@@ -123,7 +126,7 @@ Plan make_plan(cublasLtHandle_t handle, const Product& p, const Alignments& alig
 
   std::array<cublasLtMatmulHeuristicResult_t, kMaxAlgorithms> found{};
   int count = 0;
-  cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+  cublasStatus_t status = cublaslt().MatmulAlgoGetHeuristic(
       handle, plan.description.get(), plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
       make_preference(aligned).get(), kMaxAlgorithms, found.data(), &count);
   if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status, "cublasLtMatmulAlgoGetHeuristic");
@@ -142,7 +145,7 @@ Plan make_plan(cublasLtHandle_t handle, const Product& p, const Alignments& alig
 // The library on one device, with the plans of all products seen.
 class Library {
  public:
-  Library() { check(cublasLtCreate(&handle_), "cublasLtCreate"); }
+  Library() { check(cublaslt().Create(&handle_), "cublasLtCreate"); }
 
   cublasLtHandle_t handle() const { return handle_; }
 
@@ -180,13 +183,13 @@ int config_of(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAtt
   // Some attributes have 16 bits only; the rest stays 0.
   int value = 0;
   size_t written = 0;
-  bool wide = cublasLtMatmulAlgoConfigGetAttribute(&algorithm, which, &value, sizeof(value),
-                                                   &written) == CUBLAS_STATUS_SUCCESS;
+  bool wide = cublaslt().MatmulAlgoConfigGetAttribute(&algorithm, which, &value, sizeof(value),
+                                                      &written) == CUBLAS_STATUS_SUCCESS;
   if (!wide) {
     uint16_t narrow = 0;
-    check(
-        cublasLtMatmulAlgoConfigGetAttribute(&algorithm, which, &narrow, sizeof(narrow), &written),
-        "cublasLtMatmulAlgoConfigGetAttribute");
+    check(cublaslt().MatmulAlgoConfigGetAttribute(&algorithm, which, &narrow, sizeof(narrow),
+                                                  &written),
+          "cublasLtMatmulAlgoConfigGetAttribute");
     value = narrow;
   }
   return value;
@@ -213,10 +216,10 @@ void multiply(Stream& stream, const Product& p, const void* a, const void* b, vo
     fail_f("there is no algorithm {} for the product {}: cuBLASLt offers 0 to {}", algorithm,
            describe(p), count - 1);
   }
-  check(cublasLtMatmul(library.handle(), plan.description.get(), &p.alpha, b, plan.b.get(), a,
-                       plan.a.get(), &p.beta, addend, plan.c.get(), c, plan.c.get(),
-                       &plan.algorithms[algorithm].algo, stream.workspace(kWorkspaceBytes),
-                       kWorkspaceBytes, static_cast<cudaStream_t>(stream.native())),
+  check(cublaslt().Matmul(library.handle(), plan.description.get(), &p.alpha, b, plan.b.get(), a,
+                          plan.a.get(), &p.beta, addend, plan.c.get(), c, plan.c.get(),
+                          &plan.algorithms[algorithm].algo, stream.workspace(kWorkspaceBytes),
+                          kWorkspaceBytes, static_cast<cudaStream_t>(stream.native())),
         "cublasLtMatmul");
 }
 
@@ -228,11 +231,14 @@ std::vector<std::string> product_algorithms(int index, const Product& p) {
   return descriptions;
 }
 
+std::string why_no_products() { return why_no_cublaslt(); }
+
 std::string product_library(int) {
+  if (!why_no_cublaslt().empty()) return "none";
   int major = 0, minor = 0, patch = 0;
-  check(cublasLtGetProperty(MAJOR_VERSION, &major), "cublasLtGetProperty");
-  check(cublasLtGetProperty(MINOR_VERSION, &minor), "cublasLtGetProperty");
-  check(cublasLtGetProperty(PATCH_LEVEL, &patch), "cublasLtGetProperty");
+  check(cublaslt().GetProperty(MAJOR_VERSION, &major), "cublasLtGetProperty");
+  check(cublaslt().GetProperty(MINOR_VERSION, &minor), "cublasLtGetProperty");
+  check(cublaslt().GetProperty(PATCH_LEVEL, &patch), "cublasLtGetProperty");
   return fmt::format("cuBLASLt {}.{}.{}", major, minor, patch);
 }
 

@@ -16,5 +16,6 @@ void multiply(Stream&, const Product&, const void*, const void*, void*, int, con
 }
 std::vector<std::string> product_algorithms(int, const Product&) { absent(); }
 std::string product_library(int) { absent(); }
+std::string why_no_products() { absent(); }
 
 }  // namespace cria::cuda
