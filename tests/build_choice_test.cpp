@@ -11,15 +11,18 @@
 
 #include "support/command.h"
 #include "support/files.h"
+#include "support/places.h"
 
 namespace cria::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-class BuildChoice : public testing::Test {
+class BuildChoice : public WithSources {
  protected:
   void SetUp() override {
+    WithSources::SetUp();
+    if (IsSkipped()) return;
     if (!run_command("make --version").ok) GTEST_SKIP() << "make is not installed";
     // This machine's own GPU is hidden: nvidia-smi says what it says without one.
     program("smi/nvidia-smi", "NVIDIA-SMI has failed: no devices were found", 9);
@@ -41,10 +44,10 @@ class BuildChoice : public testing::Test {
 
   // What make's `words` come to, with CUDA beside PATH and the GPU's tool on it.
   std::string make(const std::string& words) const {
-    const CommandResult result =
-        run_command("env -i PATH=" + quoted((folder_ / "smi").string()) +
-                    ":/usr/bin:/bin CUDA_HOME=" + quoted((folder_ / "cuda 12").string()) +
-                    " make -s -C " + quoted(CRIA_SOURCE_DIR) + " --no-print-directory " + words);
+    const CommandResult result = run_command(
+        "env -i PATH=" + quoted((folder_ / "smi").string()) +
+        ":/usr/bin:/bin CUDA_HOME=" + quoted((folder_ / "cuda 12").string()) + " make -s -C " +
+        quoted(in_repository("").string()) + " --no-print-directory " + words);
     return result.output;
   }
   std::string preset() const { return make("--eval='show: ; @echo $(PRESET)' show"); }
@@ -95,7 +98,7 @@ TEST_F(BuildChoice, CMakeRefusesAnOldNvccInOneSentence) {
   const auto cmake = [&](const std::string& wanted) {
     return run_command(fmt::format("cmake -DCRIA_CUDA={} -DCMAKE_CUDA_COMPILER={} -P {}", wanted,
                                    quoted((folder_ / "cuda 12/bin/nvcc").string()),
-                                   quoted(CRIA_SOURCE_DIR "/cmake/cuda.cmake")));
+                                   quoted(in_repository("cmake/cuda.cmake").string())));
   };
   const std::string why = "is of CUDA 12.4, and cria needs 12.5 or newer";
   const CommandResult automatic = cmake("AUTO"), on = cmake("ON"), off = cmake("OFF");

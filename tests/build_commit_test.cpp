@@ -8,13 +8,16 @@
 
 #include "support/command.h"
 #include "support/files.h"
+#include "support/places.h"
 
 namespace cria::test {
 namespace {
 
-class BuildCommit : public testing::Test {
+class BuildCommit : public WithSources {
  protected:
   void SetUp() override {
+    WithSources::SetUp();
+    if (IsSkipped()) return;
     if (!run_command("git --version").ok || !run_command("cmake --version").ok)
       GTEST_SKIP() << "git or cmake is not installed";
     std::filesystem::create_directory(source_);
@@ -30,9 +33,9 @@ class BuildCommit : public testing::Test {
   // What is written by another build of a folder.
   std::string written() const { return written_of(source_); }
   std::string written_of(const std::filesystem::path& source) const {
-    const CommandResult result = run_command(
-        fmt::format("cmake -D SOURCE={} -D OUTPUT={} -P {}", quoted(source.string()),
-                    quoted(source_file_.string()), quoted(CRIA_SOURCE_DIR "/cmake/commit.cmake")));
+    const CommandResult result = run_command(fmt::format(
+        "cmake -D SOURCE={} -D OUTPUT={} -P {}", quoted(source.string()),
+        quoted(source_file_.string()), quoted(in_repository("cmake/commit.cmake").string())));
     EXPECT_TRUE(result.ok) << result.output;
     std::ostringstream text;
     text << std::ifstream(source_file_).rdbuf();

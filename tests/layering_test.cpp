@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "support/places.h"
 
 namespace cria {
 namespace {
@@ -41,7 +42,7 @@ struct Line {
 };
 
 std::vector<Line> source_lines() {
-  const fs::path root = fs::path(CRIA_SOURCE_DIR) / "src";
+  const fs::path root = test::in_repository("src");
   const std::set<std::string> extensions = {".h", ".cpp", ".cu", ".inc"};
   std::vector<Line> lines;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
@@ -84,16 +85,18 @@ bool has_stray_assembly(const Line& line) {
   return !line.is_under("tile/cuda/ptx/") && std::regex_search(line.text, kAsm);
 }
 
-TEST(Layering, IncludesGoDown) {
+class Layering : public test::WithSources {};
+
+TEST_F(Layering, IncludesGoDown) {
   const auto lines = source_lines();
-  ASSERT_GT(lines.size(), 100u) << "no sources under " << CRIA_SOURCE_DIR << "/src";
+  ASSERT_GT(lines.size(), 100u) << "few sources under " << test::in_repository("src");
   for (const Line& line : lines) {
     const std::string fault = include_fault(line);
     EXPECT_TRUE(fault.empty()) << line.where() << ' ' << fault;
   }
 }
 
-TEST(Layering, OnlyTileAndRuntimeKnowBackends) {
+TEST_F(Layering, OnlyTileAndRuntimeKnowBackends) {
   for (const Line& line : source_lines()) {
     EXPECT_FALSE(asks_for_backend(line))
         << line.where()
@@ -101,7 +104,7 @@ TEST(Layering, OnlyTileAndRuntimeKnowBackends) {
   }
 }
 
-TEST(Layering, AssemblyHasOneHome) {
+TEST_F(Layering, AssemblyHasOneHome) {
   for (const Line& line : source_lines()) {
     EXPECT_FALSE(has_stray_assembly(line))
         << line.where() << " has inline assembly; move it to src/tile/cuda/ptx/: " << line.text;
@@ -109,7 +112,7 @@ TEST(Layering, AssemblyHasOneHome) {
 }
 
 // The checks themselves can fail.
-TEST(Layering, FaultsAreSeen) {
+TEST_F(Layering, FaultsAreSeen) {
   EXPECT_NE(include_fault({"base/a.h", 1, "#include \"tile/tile.h\""}), "");
   EXPECT_NE(include_fault({"runtime/a.h", 1, "#include \"tile/tile.h\""}), "");
   EXPECT_NE(include_fault({"train/a.h", 1, "#include \"lab/measure.h\""}), "");

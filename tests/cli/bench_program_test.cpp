@@ -6,7 +6,7 @@ namespace {
 
 class BenchProgram : public Cli {
  protected:
-  BenchProgram() { program_ = CRIA_BENCH_BINARY; }
+  BenchProgram() { program_ = bench_program(); }
 };
 
 TEST_F(BenchProgram, BadInputGetsOneSentence) {

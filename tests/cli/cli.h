@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "support/command.h"
+#include "support/places.h"
 
 namespace cria::test {
 
@@ -52,7 +53,8 @@ class Cli : public testing::Test {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    const std::string out = file("out"), err = file("err"), cache = file("tuned.json");
+    const std::string out = file("out"), err = file("err"), cache = file("tuned.json"),
+                      program = program_;
     const pid_t child = ::fork();
     if (child != 0) return child;
     if (!std::freopen(out.c_str(), "w", stdout) || !std::freopen(err.c_str(), "w", stderr))
@@ -61,7 +63,7 @@ class Cli : public testing::Test {
     if (threads) ::setenv("CRIA_THREADS", threads, 1);
     ::signal(SIGINT, SIG_DFL);  // what a shell starts in the background ignores it
     ::alarm(60);                // should the test be gone
-    ::execv(CRIA_BINARY, argv.data());
+    ::execv(program.c_str(), argv.data());
     ::_exit(98);
   }
   // Waits for these words in its output.
@@ -90,7 +92,7 @@ class Cli : public testing::Test {
   }
 
   fs::path folder_;
-  std::string program_ = CRIA_BINARY;
+  std::string program_ = cria_program();
 };
 
 }  // namespace cria::test

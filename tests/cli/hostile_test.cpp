@@ -134,7 +134,7 @@ TEST_F(Hostile, AHangupIgnoredFromTheStartStaysSo) {
 }
 
 TEST_F(Hostile, AClosedOutputEndsLikeControlC) {
-  const std::string command = "{ " + quoted(CRIA_BINARY) + " " + kTrain +
+  const std::string command = "{ " + quoted(cria_program()) + " " + kTrain +
                               "--steps 1000000000 --report-every 1 --out " + quoted(file("run")) +
                               " 2> " + quoted(file("err")) + "; echo $? > " + quoted(file("code")) +
                               "; } | head -n 3 > " + quoted(file("out"));
@@ -147,7 +147,7 @@ TEST_F(Hostile, AClosedOutputEndsLikeControlC) {
 
 // No file that the run opens takes the place of the output that is not there.
 TEST_F(Hostile, OutputThatIsClosedFromTheStartGoesIntoNoFile) {
-  const std::string train = quoted(CRIA_BINARY) + " " + kTrain + "--steps 5 --out " +
+  const std::string train = quoted(cria_program()) + " " + kTrain + "--steps 5 --out " +
                             quoted(file("run")) + " --json " + quoted(file("log")) + " >&- 2> " +
                             quoted(file("err"));
   expect_exit(std::system(train.c_str()), 2);
@@ -176,7 +176,7 @@ TEST_F(Hostile, AFullDiskForTheLogIsSaidAndTheRunSaved) {
   make_run("run");
   write_text(file("log"), std::string(3 * 1024 * 1024 - 1000, '\n'));
   const std::string command =
-      "trap '' XFSZ; ulimit -f $((3 * 1024 * 1024 / 512)); exec " + quoted(CRIA_BINARY) +
+      "trap '' XFSZ; ulimit -f $((3 * 1024 * 1024 / 512)); exec " + quoted(cria_program()) +
       " train --resume --device cpu --steps 100000 --report-every 1 --out " + quoted(file("run")) +
       " --json " + quoted(file("log")) + " > " + quoted(file("out")) + " 2> " + quoted(file("err"));
   const int status = std::system(("sh -c " + quoted(command)).c_str());
@@ -256,7 +256,7 @@ TEST_F(Hostile, DiffNeedsTwoPositions) {
 TEST_F(Hostile, LittleMemoryIsNoCrash) {
   for (int mib = 60; mib <= 140; mib += 2) {
     const std::string command = "ulimit -v " + std::to_string(mib * 1024) + "; exec " +
-                                quoted(CRIA_BINARY) + " " + kTrain + "--steps 1 > " +
+                                quoted(cria_program()) + " " + kTrain + "--steps 1 > " +
                                 quoted(file("out")) + " 2> " + quoted(file("err"));
     const int status = std::system(("sh -c " + quoted(command)).c_str());
     ASSERT_TRUE(WIFEXITED(status)) << "a signal with " << mib << " MiB";

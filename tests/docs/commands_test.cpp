@@ -15,6 +15,7 @@
 #include "docs/quotes.h"
 #include "support/command.h"
 #include "support/files.h"
+#include "support/places.h"
 
 namespace cria::test {
 namespace {
@@ -72,7 +73,7 @@ class Checkout {
     for (const auto& entry : fs::directory_iterator(kSource))
       if (entry.path().filename() != "build" && entry.path().filename() != ".git")
         fs::create_symlink(entry.path(), folder_ / entry.path().filename().string());
-    const fs::path real = fs::path(CRIA_BINARY).parent_path();
+    const fs::path real = program_folder();
     build_ = "build/" + real.filename().string();
     fs::create_directories(folder_ / build_);
     for (const auto& entry : fs::directory_iterator(real))
@@ -80,7 +81,7 @@ class Checkout {
         fs::create_symlink(entry.path(), folder_ / build_ / entry.path().filename().string());
     const fs::path cria = folder_ / build_ / "cria";
     std::ofstream(cria) << "#!/bin/sh\nexec " << quoted((kSource / "tests/docs/small").string())
-                        << ' ' << quoted(CRIA_BINARY) << " \"$@\"\n";
+                        << ' ' << quoted(cria_program()) << " \"$@\"\n";
     fs::permissions(cria, fs::perms::owner_all);
   }
 
@@ -192,10 +193,9 @@ TEST(DocPages, ShownOutputIsWhatCriaPrints) {
       const std::string where = page + ":" + std::to_string(block.line);
       const CommandResult result =
           run_command("cd " + quoted(kSource.string()) +
-                      " && PATH=" + quoted(fs::path(CRIA_BINARY).parent_path().string()) +
-                      ":$PATH && " + block.name);
+                      " && PATH=" + quoted(program_folder().string()) + ":$PATH && " + block.name);
       EXPECT_EQ(block.text, result.output) << where << " is not what `" << block.name
-                                           << "` prints: run tools/doc-outputs " << CRIA_BINARY;
+                                           << "` prints: run tools/doc-outputs " << cria_program();
       ++seen;
     }
   EXPECT_GT(seen, 0);

@@ -7,13 +7,17 @@
 #include "base/format.h"
 #include "docs/quotes.h"
 #include "support/command.h"
+#include "support/places.h"
 
 namespace cria::test {
 namespace {
 
-TEST(DocGdb, SessionGoesAsShown) {
+class DocGdb : public WithSources {};
+
+TEST_F(DocGdb, SessionGoesAsShown) {
   if (!run_command("gdb --version").ok) GTEST_SKIP() << "gdb is not installed";
-  const std::string root = CRIA_SOURCE_DIR, program = ::testing::TempDir() + "cria_gdb_program";
+  const std::string root = in_repository("").string(),
+                    program = ::testing::TempDir() + "cria_gdb_program";
   const CommandResult built = run_command(fmt::format(
       "{0} -std=c++20 -g -O0 -DCRIA_TARGET_CPU=1 -I{1}/src -I{1}/tests "
       "{1}/tests/docs/gdb_program.cpp {1}/src/base/error.cpp {1}/src/tile/cpu/print.cpp -o {2}",

@@ -7,13 +7,14 @@
 #include "base/format.h"
 #include "docs/quotes.h"
 #include "support/command.h"
+#include "support/places.h"
 
 namespace cria::test {
 namespace {
 
 // One compilation of all mistakes; each has a sentence of its own.
 void expect_sentences(const std::string& compiler, const std::vector<std::string>& mistakes) {
-  const std::string root = CRIA_SOURCE_DIR;
+  const std::string root = in_repository("").string();
   std::string command = compiler + " -I" + quoted(root + "/src") + " -I" + quoted(root + "/tests");
   for (const std::string& mistake : mistakes)
     command += " -include " + quoted(root + "/tests/docs/misuse/" + mistake + ".h");
@@ -30,7 +31,9 @@ void expect_sentences(const std::string& compiler, const std::vector<std::string
   }
 }
 
-TEST(DocMisuse, HostCompilerSaysTheSentence) {
+class DocMisuse : public WithSources {};
+
+TEST_F(DocMisuse, HostCompilerSaysTheSentence) {
   expect_sentences(fmt::format("{} -std=c++20 -fsyntax-only -DCRIA_TARGET_CPU=1 -x c++ /dev/null",
                                quoted(CRIA_CXX)),
                    {"layouts_differ", "uneven_tile", "lazy_update", "const_store",
@@ -38,7 +41,7 @@ TEST(DocMisuse, HostCompilerSaysTheSentence) {
 }
 
 // A GPU computes tiles at once, so lazy_update is no mistake there.
-TEST(DocMisuse, NvccSaysTheSentence) {
+TEST_F(DocMisuse, NvccSaysTheSentence) {
   if (std::string(CRIA_NVCC).empty()) GTEST_SKIP() << "this build has no CUDA compiler";
   expect_sentences(fmt::format("{} -std=c++20 --expt-relaxed-constexpr -arch=sm_80 -ptx "
                                "-o /dev/null -DCRIA_TARGET_CUDA=1 -x cu /dev/null",

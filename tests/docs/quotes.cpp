@@ -8,13 +8,10 @@
 #include <sstream>
 
 #include "base/json.h"
+#include "support/places.h"
 
 namespace cria::test {
 namespace {
-
-std::filesystem::path in_repository(const std::string& file) {
-  return std::filesystem::path(CRIA_SOURCE_DIR) / file;
-}
 
 std::string trimmed(const std::string& line) {
   const size_t begin = line.find_first_not_of(' ');

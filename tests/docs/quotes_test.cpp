@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/json.h"
+#include "support/places.h"
 
 namespace cria::test {
 namespace {
@@ -19,7 +20,9 @@ namespace fs = std::filesystem;
 
 const char* const kPages[] = {"docs/tile.md", "docs/architecture.md"};
 
-TEST(Docs, CodeIsQuotedFromFilesThatCompile) {
+class Docs : public WithSources {};
+
+TEST_F(Docs, CodeIsQuotedFromFilesThatCompile) {
   for (const std::string page : kPages)
     for (const DocBlock& block : doc_blocks(page)) {
       const std::string where = page + ":" + std::to_string(block.line);
@@ -33,7 +36,7 @@ TEST(Docs, CodeIsQuotedFromFilesThatCompile) {
     }
 }
 
-TEST(Docs, QuotedPageHasCode) { EXPECT_GT(doc_blocks("docs/tile.md").size(), 15u); }
+TEST_F(Docs, QuotedPageHasCode) { EXPECT_GT(doc_blocks("docs/tile.md").size(), 15u); }
 
 // As GitHub makes them: "The life of a launch" is #the-life-of-a-launch.
 std::string anchor_of(const std::string& heading) {
@@ -56,9 +59,9 @@ std::set<std::string> anchors_of(const fs::path& page) {
   return out;
 }
 
-TEST(Docs, LinksLeadSomewhere) {
+TEST_F(Docs, LinksLeadSomewhere) {
   static const std::regex kLink(R"(\]\(([^)#:\s]*)(?:#([^)\s]*))?\))");
-  for (const auto& entry : fs::directory_iterator(fs::path(CRIA_SOURCE_DIR) / "docs")) {
+  for (const auto& entry : fs::directory_iterator(in_repository("docs"))) {
     if (entry.path().extension() != ".md") continue;
     const std::string text = read_text(entry.path()), page = entry.path().filename().string();
     for (std::sregex_iterator link(text.begin(), text.end(), kLink), end; link != end; ++link) {
@@ -72,13 +75,12 @@ TEST(Docs, LinksLeadSomewhere) {
 }
 
 // Files that the pages name in backquotes: `src/...`, `tests/...`, `examples/...`, `docs/...`.
-TEST(Docs, NamedFilesExist) {
+TEST_F(Docs, NamedFilesExist) {
   static const std::regex kFile(R"(`((?:src|tests|examples|docs|cmake|tools)/[\w./-]*)`)");
   for (const std::string page : kPages) {
-    const std::string text = read_text(fs::path(CRIA_SOURCE_DIR) / page);
+    const std::string text = read_text(in_repository(page));
     for (std::sregex_iterator file(text.begin(), text.end(), kFile), end; file != end; ++file)
-      EXPECT_TRUE(fs::exists(fs::path(CRIA_SOURCE_DIR) / (*file)[1].str()))
-          << page << ": " << (*file)[1];
+      EXPECT_TRUE(fs::exists(in_repository((*file)[1].str()))) << page << ": " << (*file)[1];
   }
 }
 

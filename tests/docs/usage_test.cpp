@@ -10,6 +10,7 @@
 #include "docs/quotes.h"
 #include "kernels/launch.h"
 #include "runtime/buffer.h"
+#include "support/places.h"
 #include "tile/trace/analysis.h"
 
 namespace cria::test {
@@ -85,7 +86,10 @@ std::string trace_table(const Args& args, std::string_view config) {
   return table.to_string();
 }
 
-TEST(DocUsage, TraceShowsBankConflicts) {
+// What the page shows, which is not in a bundle.
+class DocPage : public WithSources {};
+
+TEST_F(DocPage, TraceShowsBankConflicts) {
   const Buffer x(kCpu, 64 * 64 * sizeof(float)), y(kCpu, 64 * 64 * sizeof(float));
   const TransposeArgs<float> args{.x = matrix_of(x.as<float>(), 64, 64),
                                   .y = matrix_of(y.as<float>(), 64, 64)};
@@ -93,7 +97,7 @@ TEST(DocUsage, TraceShowsBankConflicts) {
   EXPECT_EQ(trace_table(args, "pad1"), doc_output(kPage, "trace_pad1"));
 }
 
-TEST(DocUsage, TraceShowsCoalescing) {
+TEST_F(DocPage, TraceShowsCoalescing) {
   const Buffer x(kCpu, 4096 * sizeof(float)), y(kCpu, 4096 * sizeof(float));
   CopyArgs<float> args;
   args.x = vector_of(x.as<float>(), 4096), args.y = vector_of(y.as<float>(), 4096);
@@ -118,7 +122,7 @@ void expect_shown(const std::string& message, const std::string& name) {
   EXPECT_EQ(before_line(message), before_line(doc_output(kPage, name)));
 }
 
-TEST(DocUsage, TraceFindsTheForgottenMask) {
+TEST_F(DocPage, TraceFindsTheForgottenMask) {
   std::vector<float> x(1000), y(1000), z(1000);
   UnmaskedAddArgs<float> args;
   args.x = vector_of(x.data(), 1000), args.y = vector_of(y.data(), 1000);
@@ -126,12 +130,12 @@ TEST(DocUsage, TraceFindsTheForgottenMask) {
   expect_shown(trace_error(args), "unmasked");
 }
 
-TEST(DocUsage, TraceFindsStaleLoads) {
+TEST_F(DocPage, TraceFindsStaleLoads) {
   std::vector<float> x(1000);
   expect_shown(trace_error(StaleArgs<float>{vector_of(x.data(), 1000)}), "stale");
 }
 
-TEST(DocUsage, PrintShowsTheTile) {
+TEST_F(DocPage, PrintShowsTheTile) {
   std::vector<float> x(4 * 8);
   std::iota(x.begin(), x.end(), 0.f);
   const RowSumsArgs<float> args{matrix_of(x.data(), 4, 8)};

@@ -12,6 +12,7 @@
 #include "model/split_patterns.h"
 #include "model/unicode.h"
 #include "support/files.h"
+#include "support/places.h"
 
 namespace cria {
 namespace {
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 using test::expect_error;
 using test::TemporaryFolder;
 
-const fs::path kFixtures = fs::path(CRIA_SOURCE_DIR) / "tests/model/fixtures";
+const fs::path kFixtures = test::in_repository("tests/model/fixtures");
 
 std::vector<std::string> hard_texts() {
   std::vector<std::string> out;

@@ -13,6 +13,7 @@
 #include "model/safetensors.h"
 #include "runtime/on_device.h"
 #include "support/compare.h"
+#include "support/places.h"
 #include "train/trainer.h"
 
 namespace cria::test {
@@ -51,7 +52,7 @@ std::vector<int32_t> integers(const StoredTensor& t) {
 }
 
 Golden read_golden(const std::string& name) {
-  const fs::path path = fs::path(CRIA_SOURCE_DIR) / "tests/plans/goldens" / (name + ".safetensors");
+  const fs::path path = test::in_repository("tests/plans/goldens") / (name + ".safetensors");
   const SafetensorsFile file(path);
   Golden g;
   g.config = config_from_json(Json::parse(file.metadata().at("config")), path.string());

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "support/command.h"
+#include "support/places.h"
 
 namespace cria::test {
 namespace {
@@ -40,8 +41,8 @@ struct Kernel {
 template void Kernel::run<Program<Kernel>>(Program<Kernel>&, const Kernel::Args&, Kernel::Shared&);
 )";
   const CommandResult result =
-      run_command(fmt::format("{} -std=c++20 -fsyntax-only -I{}/src {}", quoted(CRIA_CXX_COMPILER),
-                              quoted(CRIA_SOURCE_DIR), quoted(file.string())));
+      run_command(fmt::format("{} -std=c++20 -fsyntax-only -I{} {}", quoted(CRIA_CXX_COMPILER),
+                              quoted(in_repository("src").string()), quoted(file.string())));
   std::filesystem::remove(file);
   return result.ok ? "" : result.output;
 }
@@ -51,41 +52,43 @@ void expect_sentence(const std::string& body, const std::string& sentence) {
   EXPECT_NE(text.find(sentence), std::string::npos) << body << "\n" << text;
 }
 
-TEST(Misuse, TheFrameItselfCompiles) {
+class Misuse : public WithSources {};
+
+TEST_F(Misuse, TheFrameItselfCompiles) {
   EXPECT_EQ(
       complaints_about("auto i = p.arange(shape<128>); p.store(a.y.data, i, p.load(a.x.data, i));"),
       "");
 }
 
-TEST(Misuse, LayoutsThatDiffer) {
+TEST_F(Misuse, LayoutsThatDiffer) {
   expect_sentence("p.zeros(shape<64, 64>) + p.accumulator(shape<64, 64>);",
                   "tile layouts differ: give both tiles one layout");
 }
 
-TEST(Misuse, ATileThatDoesNotDivideAmongItsThreads) {
+TEST_F(Misuse, ATileThatDoesNotDivideAmongItsThreads) {
   expect_sentence("p.zeros(shape<100>);", "must divide evenly among its threads");
 }
 
-TEST(Misuse, DotOfShapesThatDoNotMatch) {
+TEST_F(Misuse, DotOfShapesThatDoNotMatch) {
   expect_sentence("auto acc = p.accumulator(shape<128, 64>); p.dot(acc, s.a[0], s.a[1]);", "dot: ");
 }
 
-TEST(Misuse, WritingWhatIsOnlyRead) {
+TEST_F(Misuse, WritingWhatIsOnlyRead) {
   expect_sentence("p.store(a.x.data, p.arange(shape<128>), p.zeros(shape<128>));",
                   "declare it Tensor<T>, without const");
 }
 
-TEST(Misuse, ChangingALazyExpression) {
+TEST_F(Misuse, ChangingALazyExpression) {
   expect_sentence("auto x = p.load(a.x.data, p.arange(shape<128>)); x += 1.f;",
                   "make it a tile first, auto t = p.keep(x)");
 }
 
-TEST(Misuse, OffsetsAndTileOfDifferentShape) {
+TEST_F(Misuse, OffsetsAndTileOfDifferentShape) {
   expect_sentence("p.store(a.y.data, p.arange(shape<256>), p.zeros(shape<128>));",
                   "store: offsets and tile differ in shape");
 }
 
-TEST(Misuse, PairsInDifferentThreads) {
+TEST_F(Misuse, PairsInDifferentThreads) {
   for (const char* tile : {"p.zeros(shape<64, 64>)", "p.accumulator(shape<64, 96>)"})
     expect_sentence(std::string("auto t = ") + tile +
                         "; p.update_pairs(pairs<32>, t, [](float&, float&, float, float) {}, "
@@ -93,7 +96,7 @@ TEST(Misuse, PairsInDifferentThreads) {
                     "one thread holds both columns of a pair only in an accumulator");
 }
 
-TEST(Misuse, APipelineOfOneStage) {
+TEST_F(Misuse, APipelineOfOneStage) {
   expect_sentence("p.pipeline(stages<1>, 1, [](int, int) {}, [](auto&, auto&) {});",
                   "pipeline: at least two stages");
 }

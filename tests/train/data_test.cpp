@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "runtime/thread_pool.h"
 #include "support/files.h"
+#include "support/places.h"
 #include "train/generated_text.h"
 
 namespace cria {
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 using test::expect_error;
 using test::TemporaryFolder;
 
-const fs::path kFixtures = fs::path(CRIA_SOURCE_DIR) / "tests/model/fixtures";
+const fs::path kFixtures = test::in_repository("tests/model/fixtures");
 
 struct Filled {
   std::vector<int> inputs, targets;
