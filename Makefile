@@ -102,8 +102,8 @@ gpu-test: gpu-build  ## On a GPU machine: build for its GPU and run all tests
 	@$(call install_test,build/gpu)
 	@tests/run 1 build/gpu/cria_tests $(ARGS)
 
-gpu-bench: gpu-build  ## On a GPU machine: measure every claim in bench/
-	@bench/gpu build/gpu/cria $(ARGS)
+gpu-bench: gpu-build  ## On a GPU machine: measure every claim in bench/, or ONLY="train gemm", as bench/gpu --list names them
+	@ONLY="$(ONLY)" bench/gpu build/gpu/cria $(ARGS)
 
 gpu-sanitize: gpu-build  ## On a GPU machine: the smaller GPU tests under compute-sanitizer
 	@build/gpu/cria_tests --gtest_list_tests --gtest_filter='$(SANITIZE_FILTER)' | grep -q '^ ' || { echo "No test matches SANITIZE_FILTER=$(SANITIZE_FILTER)" >&2; exit 2; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Causal attention in bf16: cria against cuDNN and PyTorch's flash kernel, taking turns.
 
-usage: attention.py PATH_TO_CRIA_BENCH [--backward] [--rounds N] [--json FILE]
+usage: attention.py PATH_TO_CRIA_BENCH [--backward] [--shapes BxHxSxD ...] [--rounds N] [--json FILE]
 
 The exit status is 1 when a result is wrong or a target is missed.
 """
@@ -23,6 +23,18 @@ PASSES = {"forward": ("attention", 4, 1), "backward": ("attention_backward", 8, 
 TARGET = 1.0  # of cuDNN's speed
 SAMPLE_US = 5000
 ROTATED_BYTES = 180e6  # of operands, so that they do not stay in the cache
+
+
+def shape_of(text):
+    """"4x32x2048x64", sizes in the order of SHAPES."""
+    try:
+        shape = tuple(int(size) for size in text.split("x"))
+    except ValueError:
+        shape = ()
+    if len(shape) != 4 or min(shape) < 1:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no shape: give batch, heads, positions and head dimension, as in 4x32x2048x64")
+    return shape
 
 
 class Cria:
@@ -139,11 +151,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program", help="cria_bench")
     parser.add_argument("--backward", action="store_true", help="the backward pass instead of the forward one")
+    parser.add_argument("--shapes", nargs="+", type=shape_of, default=SHAPES, metavar="BxHxSxD",
+                        help="batch, heads, positions and head dimension, instead of those that claims are made for")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--json", help="write all figures to this file")
     options = parser.parse_args()
     which = "backward" if options.backward else "forward"
-    results = [summarise(which, shape, *race(options.program, which, shape, options.rounds)) for shape in SHAPES]
+    results = [summarise(which, shape, *race(options.program, which, shape, options.rounds)) for shape in options.shapes]
     print_table(which, results)
     if options.json:
         with open(options.json, "w") as file:
