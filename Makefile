@@ -25,6 +25,10 @@ check_cmake = version=$$(cmake --version | sed -n '1s/[^0-9]*//p'); \
 export NINJA_STATUS := [%f/%t, slowest files first] 
 
 # The preset `gpu` is the preset `cuda` narrowed to the GPU in this machine, in its own folder.
+# `make bundle ARCH=90a-real` makes one for that architecture alone, in a folder of its own.
+ARCH ?=
+BUNDLE := build/bundle$(addprefix -,$(subst ;,+,$(ARCH)))
+CONFIGURE_bundle = --preset bundle -B $(BUNDLE) $(if $(ARCH),-DCMAKE_CUDA_ARCHITECTURES="$(ARCH)")
 CONFIGURE_gpu = --preset cuda -B build/gpu -DCMAKE_CUDA_ARCHITECTURES="$(GPU_ARCH)"
 configure = $(check_cmake); cmake $(or $(CONFIGURE_$(1)),--preset $(1)) -Wno-dev >/dev/null
 BUILD := build/$(PRESET)
@@ -42,8 +46,8 @@ run_tests = tests/run $(TEST_PROCESSES) $(1)/cria_tests
 # cria installed and a program built against it; left out when ARGS picks some tests.
 install_test = $(if $(ARGS),,ctest --test-dir $(1) -L install --output-on-failure)
 
-.PHONY: help deps build build-cuda run test asan fuzz interop-test gpu-check gpu-build gpu-test gpu-bench gpu-sanitize \
-        gpu-trace-check format clean
+.PHONY: help deps build build-cuda bundle run test asan fuzz interop-test gpu-check gpu-build gpu-test gpu-bench \
+        gpu-sanitize gpu-trace-check format clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +62,11 @@ build: deps  ## Build everything for this machine (with CUDA when it has a GPU a
 build-cuda: deps  ## Compile everything for all GPUs; needs nvcc, no GPU
 	@$(call configure,cuda)
 	@cmake --build build/cuda -j $(JOBS)
+
+bundle: deps  ## Everything in one file for machines with a GPU and no compiler; needs nvcc, no GPU
+	@$(call configure,bundle)
+	@cmake --build $(BUNDLE) -j $(JOBS) --target cria_cli cria_tests cria_bench
+	@tools/bundle $(BUNDLE)
 
 # A folder that holds all kernels keeps them.
 TOUR_KERNELS = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DCRIA_KERNELS=tour)
@@ -102,7 +111,7 @@ gpu-test: gpu-build  ## On a GPU machine: build for its GPU and run all tests
 	@$(call install_test,build/gpu)
 	@tests/run 1 build/gpu/cria_tests $(ARGS)
 
-gpu-bench: gpu-build  ## On a GPU machine: measure every claim in bench/, or ONLY="train gemm", as bench/gpu --list names them
+gpu-bench: gpu-build  ## On a GPU machine: measure every claim in bench/, or some: ONLY="train gemm"
 	@ONLY="$(ONLY)" bench/gpu build/gpu/cria $(ARGS)
 
 gpu-sanitize: gpu-build  ## On a GPU machine: the smaller GPU tests under compute-sanitizer

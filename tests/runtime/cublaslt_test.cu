@@ -4,7 +4,9 @@
 #include <fstream>
 
 #include "runtime/cuda/cublaslt.h"
+#include "support/command.h"
 #include "support/files.h"
+#include "support/places.h"
 
 namespace cria::test {
 namespace {
@@ -18,6 +20,13 @@ TEST(CublasLtFile, WhereThereIsNoneTheReasonSaysWhatToDo) {
        {soname() + ",", std::string("set CUDA_HOME"), std::string("pip install nvidia-cublas"),
         std::string("--device cpu")})
     EXPECT_NE(opened.why_not.find(part), std::string::npos) << opened.why_not;
+}
+
+TEST(CublasLtFile, IsNoneThatTheProgramCannotStartWithout) {
+  const CommandResult needed = run_command("ldd " + quoted(cria_program()));
+  if (!needed.ok) GTEST_SKIP() << "ldd is not installed";
+  EXPECT_NE(needed.output.find("libc.so"), std::string::npos) << needed.output;
+  EXPECT_EQ(needed.output.find("cublas"), std::string::npos) << needed.output;
 }
 
 // A file of the name that is no library, and a library that is another one, are left and named.
