@@ -46,7 +46,7 @@ run_tests = tests/run $(TEST_PROCESSES) $(1)/cria_tests
 # cria installed and a program built against it; left out when ARGS picks some tests.
 install_test = $(if $(ARGS),,ctest --test-dir $(1) -L install --output-on-failure)
 
-.PHONY: help deps build build-cuda bundle run test asan fuzz interop-test gpu-check gpu-build gpu-test gpu-bench \
+.PHONY: help deps build build-cuda bundle run test asan fuzz interop-test gpu-check gpu-build gpu-test bench-parts gpu-bench \
         gpu-sanitize gpu-trace-check format clean
 
 help:  ## Show this list
@@ -111,7 +111,10 @@ gpu-test: gpu-build  ## On a GPU machine: build for its GPU and run all tests
 	@$(call install_test,build/gpu)
 	@tests/run 1 build/gpu/cria_tests $(ARGS)
 
-gpu-bench: gpu-build  ## On a GPU machine: measure every claim in bench/, or some: ONLY="train gemm"
+bench-parts:  # a name that is none is refused before building
+	@ONLY="$(ONLY)" bench/gpu --list >/dev/null
+
+gpu-bench: bench-parts gpu-build  ## On a GPU machine: measure every claim in bench/, or some: ONLY="train gemm"
 	@ONLY="$(ONLY)" bench/gpu build/gpu/cria $(ARGS)
 
 gpu-sanitize: gpu-build  ## On a GPU machine: the smaller GPU tests under compute-sanitizer

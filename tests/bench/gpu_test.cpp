@@ -78,6 +78,8 @@ TEST_F(BenchGpu, UnknownPartsAreRefusedWithTheList) {
             std::string::npos)
       << result.output;
   EXPECT_EQ(made_, "");
+  EXPECT_FALSE(
+      run_command("ONLY=atention " + quoted(in_repository("bench/gpu").string()) + " --list").ok);
 }
 
 TEST_F(BenchGpu, WhatNeedsTorchIsSaidToBeMissing) {
