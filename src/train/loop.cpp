@@ -83,14 +83,6 @@ class Run {
     reported_ = saved_ = trainer_->steps();
   }
 
-  // The i-th batch of a step.
-  HostBatch batch(int64_t step, int i) {
-    const auto tokens = std::span(tokens_).subspan(size_t(i) * rows(), rows());
-    const auto targets = std::span(targets_).subspan(size_t(i) * rows(), rows());
-    read(data_.training, uint64_t(step) * options_.trainer.accumulate + i, tokens, targets);
-    return {tokens, targets};
-  }
-
   // Data that cannot be read any more ends the run; what it has learnt until then is kept.
   template <class Batches>
   auto read(const Batches& data, uint64_t number, std::span<int32_t> tokens,
@@ -103,6 +95,14 @@ class Run {
       if (trainer_->steps() > saved_) keep();
       fail_f("{}; step {} is saved, and --resume goes on from there", error.what(), saved_);
     }
+  }
+
+  // The i-th batch of a step.
+  HostBatch batch(int64_t step, int i) {
+    const auto tokens = std::span(tokens_).subspan(size_t(i) * rows(), rows());
+    const auto targets = std::span(targets_).subspan(size_t(i) * rows(), rows());
+    read(data_.training, uint64_t(step) * options_.trainer.accumulate + i, tokens, targets);
+    return {tokens, targets};
   }
 
   void step() {
