@@ -117,7 +117,7 @@ TEST_F(BuildChoice, CMakeRefusesAnOldNvccInOneSentence) {
 std::string configured_with(const std::string& option) {
   const TemporaryFolder folder;
   const CommandResult result =
-      run_command(fmt::format("cmake -S {} -B {} {}", quoted(CRIA_SOURCE_DIR),
+      run_command(fmt::format("cmake -S {} -B {} {}", quoted(in_repository("").string()),
                               quoted(folder.path().string()), quoted(option)));
   EXPECT_FALSE(result.ok) << option;
   return std::regex_replace(result.output, std::regex("\\s+"), " ");

@@ -7,20 +7,18 @@
 
 #include "support/command.h"
 #include "support/files.h"
+#include "support/places.h"
 
 namespace cria::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kRun = CRIA_SOURCE_DIR "/tests/run";
+const std::string kRun = in_repository("tests/run").string();
 
 // A program that prints what GoogleTest prints of these tests, and how it ends.
 class Runner : public testing::Test {
  protected:
-  void SetUp() override {
-    if (!fs::exists(kRun)) GTEST_SKIP() << "the sources are not here";
-  }
   CommandResult run(int processes, const std::string& tests) const {
     const fs::path program = folder_ / "tests";
     std::ofstream(program) << "#!/bin/sh\necho 'Running main() from gtest_main.cc'\n"

@@ -4,7 +4,7 @@
 namespace cria::test {
 namespace {
 
-const std::string kFixtures = std::string(CRIA_SOURCE_DIR) + "/tests/model/fixtures/";
+const std::string kFixtures = in_repository("tests/model/fixtures/").string();
 
 TEST_F(Cli, TokenizeShowsPieces) {
   const std::string command = "tokenize --tokenizer " + kFixtures + "llama3.json ";

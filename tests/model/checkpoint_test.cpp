@@ -14,6 +14,7 @@
 
 #include "base/rng.h"
 #include "support/files.h"
+#include "support/places.h"
 
 namespace cria {
 namespace {
@@ -142,7 +143,7 @@ TEST(Checkpoint, NamesMayLackTheModel) {
 
 TEST(Checkpoint, TheEndsOfTextsAreKept) {
   const TemporaryFolder folder;
-  const fs::path fixture = fs::path(CRIA_SOURCE_DIR) / "tests/model/fixtures/gpt2.json";
+  const fs::path fixture = test::in_repository("tests/model/fixtures/gpt2.json");
   fs::copy_file(fixture, folder / "tokenizer.json");
   const auto saved_config = [&](const char* ids) {
     write_text(folder / "config.json", ids);
