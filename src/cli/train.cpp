@@ -66,7 +66,7 @@ class Teller final : public RunObserver {
     const bool near = std::abs(loss - of_a_guess) <= kNear * of_a_guess;
     say(fmt::format("the first loss is {:.4f}, {} ln(vocabulary) = {:.4f}{}", loss,
                     near ? "near" : "and should be near", of_a_guess,
-                    near ? ", as it should be" : ": above it, the first weights are too large"));
+                    near ? ", as it should be" : ": above it, --init-std is too large"));
     write({{"first_loss", loss}, {"loss_of_a_guess", of_a_guess}});
   }
   void warned(const std::string& sentence) override {

@@ -57,6 +57,14 @@ TEST_F(Cli, TrainsResumesAndGenerates) {
   EXPECT_EQ(read_json(file("logits")).at("logits").size(), 3u);
 }
 
+TEST_F(Cli, AFirstLossFarFromAGuessSaysWhy) {
+  const CliOutput output = run("train --config debug --device cpu --steps 1 --init-std 1");
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_NE(output.out.find("and should be near ln(vocabulary) = 5.5452"), std::string::npos)
+      << output.out;
+  EXPECT_EQ(output.out.find("as it should be"), std::string::npos) << output.out;
+}
+
 // A resumed run needs no more than its folder: every option is that of its beginning, unless given.
 TEST_F(Cli, ResumesWithTheOptionsOfItsBeginning) {
   const std::string begin =
