@@ -169,9 +169,8 @@ void add_tokenize_command(CLI::App& program, Invocation& invocation) {
                    "Write numbers, pieces and the text of the tokens to this file")
       ->option_text("FILE");
   command->footer(
-      "cria tokenize --model run/latest \"Once upon a time\"\n"
-      "cria tokenize --model run/latest --ids --file text.txt | cria tokenize --model run/latest "
-      "--decode");
+      "For example: cria tokenize --model run/latest \"Once upon\"\n"
+      "And back: cria tokenize --model run/latest --decode \"72 105\"");
   command->callback([o, text, &invocation] {
     o->has_text = text->count() > 0;
     invocation.exit_code = run_tokenize(*o);
