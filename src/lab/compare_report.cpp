@@ -152,7 +152,8 @@ std::string to_table(const Comparison& comparison, bool wide) {
 }
 
 std::string to_bounds(const Comparison& comparison) {
-  constexpr size_t kNamed = 3;
+  constexpr size_t kNamed = 3, kColumns = 100;
+  constexpr std::string_view kRest = "the rest";
   size_t width = 0;
   for (const PlanFigures& f : comparison.plans) width = std::max(width, f.plan.size());
   std::string out;
@@ -161,14 +162,17 @@ std::string to_bounds(const Comparison& comparison) {
     const auto sums = sums_of(f, false);
     const double total = total_us(sums);
     if (total == 0) return "";
-    std::string line;
+    const auto share = [&](double us, std::string_view name) {
+      return fmt::format("{:.0f} % {}", 100 * us / total, name);
+    };
+    std::string line = fmt::format("  {:{}}  ", f.plan, width);
     double left = total;
     for (const KernelSum& s : std::span(sums).first(std::min(kNamed, sums.size()))) {
-      line += fmt::format("{:.0f} % {}, ", 100 * s.us / total,
-                          s.name == kProduct ? "library products" : s.name);
-      left -= s.us;
+      const std::string more = share(s.us, s.name == kProduct ? "library products" : s.name) + ", ";
+      if (line.size() + more.size() + share(left - s.us, kRest).size() > kColumns) break;
+      line += more, left -= s.us;
     }
-    out += fmt::format("  {:{}}  {}{:.0f} % the rest\n", f.plan, width, line, 100 * left / total);
+    out += line + share(left, kRest) + "\n";
     least = std::min(least, product_us(sums) / total);
     most = std::max(most, product_us(sums) / total);
   }
