@@ -39,6 +39,10 @@ endforeach()
 set(CRIA_TYPE_f32 float)
 set(CRIA_TYPE_i32 int32_t)
 
+# Joins objects. NOTE: with clang, CMAKE_LINKER may be lld, which has no --force-group-allocation.
+find_program(CRIA_GNU_LD NAMES ld.bfd ld REQUIRED)
+mark_as_advanced(CRIA_GNU_LD)
+
 # The CPU variants: one for this machine, or one for each x86-64 level.
 if(CRIA_PORTABLE)
   set(CRIA_CPU_VARIANTS cpu_v4 cpu_v3)
@@ -183,7 +187,7 @@ function(_cria_kernel_objects library variant)
   set(parts "$<FILTER:$<TARGET_OBJECTS:${objects}>,EXCLUDE,\\.[gp]ch$>")
   add_custom_command(
     OUTPUT ${joined}
-    COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${joined} "${parts}"
+    COMMAND ${CRIA_GNU_LD} -r --force-group-allocation -o ${joined} "${parts}"
     COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=*cria*register_*_${variant}* ${joined}
     DEPENDS ${objects} "${parts}"
     COMMENT "Joining ${objects}"

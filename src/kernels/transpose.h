@@ -14,13 +14,13 @@
 namespace cria::kernels {
 
 enum class TransposeRung { kRowWise, kCoalescedLoads, kTiled, kPadded };
+inline constexpr const char* kTransposeNames[] = {"transpose_row_wise", "transpose_coalesced_loads",
+                                                  "transpose_tiled", "transpose_padded"};
 
 template <class T, TransposeRung Rung>
 struct TransposeArgs {
   using Element = T;
-  static constexpr const char* names[] = {"transpose_row_wise", "transpose_coalesced_loads",
-                                          "transpose_tiled", "transpose_padded"};
-  static constexpr const char* kernel = names[static_cast<int>(Rung)];
+  static constexpr const char* kernel = kTransposeNames[static_cast<int>(Rung)];
   Tensor<const T> x;  // [M, N]
   Tensor<T> y;        // [N, M]
 

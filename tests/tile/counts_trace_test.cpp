@@ -212,7 +212,8 @@ struct Transpose {
   static Grid grid(const Args& a) { return {a.x.cols / 32, a.x.rows / 32}; }
   template <class P_>
   CRIA_FN static void run(P_& p, const Args& a) {
-    auto i = column(p.arange(shape<32>)), k = row(p.arange(shape<32>));
+    auto i = column(p.arange(shape<32>));
+    auto k = row(p.arange(shape<32>));
     const int r0 = p.program_id(1) * 32, c0 = p.program_id(0) * 32;
     auto tile = p.load(a.x, shape<32, 32>, r0, c0);
     if constexpr (P < 0)

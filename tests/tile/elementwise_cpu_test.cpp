@@ -17,7 +17,8 @@ constexpr int kN = 256;
 TEST(CpuElementwise, LaziesFollowTheRule) {
   with_program([](auto& p) {
     std::vector<float> x = random_values(64 * 64, 1);
-    auto cols = row(p.arange(shape<64>)), rows = column(p.arange(shape<64>));
+    auto cols = row(p.arange(shape<64>));
+    auto rows = column(p.arange(shape<64>));
     auto lazy = p.load(x.data(), rows * 64 + cols);
     auto eager = p.keep(lazy);
     auto slice = p.sum(lazy, axis<1>);
@@ -37,7 +38,8 @@ TEST(CpuElementwise, LaziesFollowTheRule) {
 TEST(CpuElementwise, LazyNodesHoldValuesNotVariables) {
   with_program([](auto& p) {
     std::vector<float> x = random_values(64 * 64, 2), y(64 * 64);
-    auto cols = row(p.arange(shape<64>)), rows = column(p.arange(shape<64>));
+    auto cols = row(p.arange(shape<64>));
+    auto rows = column(p.arange(shape<64>));
     auto at = rows * 64 + cols;
     auto slice = p.full_rows(p.zeros(shape<64, 64>), 3.f);
     auto lazy = p.load(x.data(), at) * slice;
@@ -211,7 +213,8 @@ TEST(CpuElementwise, OperandsAreReadAsRounded) {
 TEST(CpuElementwise, WhereByPosition) {
   with_program([](auto& p) {
     std::vector<float> x = random_values(32 * 64, 7), y(32 * 64);
-    auto rows = column(p.arange(shape<32>)), cols = row(p.arange(shape<64>));
+    auto rows = column(p.arange(shape<32>));
+    auto cols = row(p.arange(shape<64>));
     auto at = rows * 64 + cols;
     auto tile = p.load(x.data(), at);
     for (int shift : {-40, -3, 0, 5, 70}) {

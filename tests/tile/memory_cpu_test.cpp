@@ -135,7 +135,8 @@ TEST(CpuMemoryPlain, TransposedOffsets) {
     constexpr int kRows = 19, kCols = 30;
     std::vector<float> x = random_values(kRows * kCols, 14);
     Guarded<float> y(kRows * kCols);
-    auto i = column(p.arange(shape<32>)), k = row(p.arange(shape<32>));
+    auto i = column(p.arange(shape<32>));
+    auto k = row(p.arange(shape<32>));
     auto inside = i < kRows && k < kCols;
     p.store(y.data(), i + k * kRows, p.load(x.data(), i * kCols + k, inside), inside);
     for (int r = 0; r < kRows; ++r)
@@ -260,7 +261,8 @@ TEST(CpuMemoryPlain, HalvesOfATransposedBlock) {
     const std::vector<float> x = random_values(kRows * kCols, 22);
     Guarded<bf16> high(kRows * kCols);
     Guarded<int16_t> low(kRows * kCols);
-    auto i = column(p.arange(shape<16>)), k = row(p.arange(shape<32>));
+    auto i = column(p.arange(shape<16>));
+    auto k = row(p.arange(shape<32>));
     auto inside = i < kRows && k < kCols;
     p.store_split(high.data(), low.data(), i + k * kRows, p.load(x.data(), i * kCols + k, inside),
                   inside);

@@ -19,7 +19,8 @@ template <int Rows, int Cols, class K = Bare<>>
 void expect_reductions(int rows, int cols) {
   with_program<K>([&](auto& p) {
     const std::vector<float> x = random_values(Rows * Cols, Rows * Cols + cols);
-    auto i = column(p.arange(shape<Rows>)), k = row(p.arange(shape<Cols>));
+    auto i = column(p.arange(shape<Rows>));
+    auto k = row(p.arange(shape<Cols>));
     auto lazy = p.load(x.data(), i * Cols + k, i < rows && k < cols) * 2.f;
     auto eager = p.keep(lazy);
     auto value = [&](int r, int c) {
@@ -82,7 +83,8 @@ TEST(CpuReduce, WhereRowsLieDoesNotShow) {
     std::vector<float> rows(kRows * kCols);
     for (int r = 0; r < kRows; ++r)
       std::copy_n(pieces.begin() + r * kLong, kCols, rows.begin() + r * kCols);
-    auto i = column(p.arange(shape<kRows>)), k = row(p.arange(shape<kCols>));
+    auto i = column(p.arange(shape<kRows>));
+    auto k = row(p.arange(shape<kCols>));
     for (const int valid_rows : {12, 9, 3})
       for (const int valid_cols : {1024, 1000, 64, 7}) {
         const Mask inside = i < valid_rows && k < valid_cols;

@@ -1,6 +1,8 @@
 // Transposes of float blocks, kLanes x kLanes at a time in registers.
 #pragma once
 
+#include <utility>
+
 #include "tile/cpu/tile.h"
 #include "tile/cpu/vector.h"
 
@@ -8,19 +10,14 @@ namespace cria::tile {
 inline namespace CRIA_HOST_TARGET {
 
 // Exchanges blocks of S lanes between rows S apart: log2(kLanes) of these transpose a square.
-template <int S, int N>
-CRIA_FN void exchange(Vector<N> (&rows)[N]) {
-  typename VectorOf<N>::Int low, high;
-  for (int k = 0; k < N; ++k) {
-    low[k] = k & S ? N + k - S : k;
-    high[k] = k & S ? N + k : k + S;
-  }
+template <int S, int N, int... Lane>
+CRIA_FN void exchange(Vector<N> (&rows)[N], std::integer_sequence<int, Lane...>) {
 #pragma GCC unroll 16
   for (int i = 0; i < N; ++i) {
     if (i & S) continue;
     const Vector<N> a = rows[i], b = rows[i + S];
-    rows[i] = __builtin_shuffle(a, b, low);
-    rows[i + S] = __builtin_shuffle(a, b, high);
+    rows[i] = __builtin_shufflevector(a, b, (Lane & S ? N + Lane - S : Lane)...);
+    rows[i + S] = __builtin_shufflevector(a, b, (Lane & S ? N + Lane : Lane + S)...);
   }
 }
 
@@ -39,10 +36,11 @@ CRIA_FN void transpose_square(const T* from, int64_t from_ld, float* to, int64_t
       rows[i] = load_vector<N>(wide);
     }
   }
-  exchange<1, N>(rows);
-  exchange<2, N>(rows);
-  if constexpr (N > 4) exchange<4, N>(rows);
-  if constexpr (N > 8) exchange<8, N>(rows);
+  constexpr std::make_integer_sequence<int, N> lanes;
+  exchange<1>(rows, lanes);
+  exchange<2>(rows, lanes);
+  if constexpr (N > 4) exchange<4>(rows, lanes);
+  if constexpr (N > 8) exchange<8>(rows, lanes);
 #pragma GCC unroll 16
   for (int i = 0; i < N; ++i) store_vector<N>(to + i * to_ld, rows[i]);
 }

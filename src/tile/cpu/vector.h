@@ -27,17 +27,14 @@ struct VectorOf;
 template <>
 struct VectorOf<16> {
   typedef float Float __attribute__((vector_size(64)));
-  typedef int32_t Int __attribute__((vector_size(64)));
 };
 template <>
 struct VectorOf<8> {
   typedef float Float __attribute__((vector_size(32)));
-  typedef int32_t Int __attribute__((vector_size(32)));
 };
 template <>
 struct VectorOf<4> {
   typedef float Float __attribute__((vector_size(16)));
-  typedef int32_t Int __attribute__((vector_size(16)));
 };
 template <int N>
 using Vector = typename VectorOf<N>::Float;

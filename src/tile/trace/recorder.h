@@ -61,6 +61,29 @@ struct Watched {
 };
 
 class Recorder {
+  AccessRecord record(AccessKind kind, int warp, int operand, int bytes, Source at) const {
+    AccessRecord r{kind,    s_->program, warp, at.file_name(), static_cast<int>(at.line()),
+                   operand, bytes,       {}};
+    for (uint64_t& a : r.address) a = AccessRecord::kInactive;
+    return r;
+  }
+  // One request for shared memory per call. Their types are deduced, so they come before their uses.
+  auto shared_request(AccessKind kind, Source at) const {
+    return [this, kind, at](int warp, int bytes, auto address) {
+      AccessRecord r = record(kind, warp, -1, bytes, at);
+      bool any = false;
+      for (int lane = 0; lane < AccessRecord::kLanes; ++lane) {
+        const int64_t a = address(lane);
+        if (a < 0) continue;
+        r.address[lane] = static_cast<uint64_t>(a);
+        any = true;
+      }
+      if (any) s_->trace.add(r);
+    };
+  }
+  auto shared_load(Source at) const { return shared_request(AccessKind::kSharedLoad, at); }
+  auto shared_store(Source at) const { return shared_request(AccessKind::kSharedStore, at); }
+
  public:
   explicit Recorder(Recording* recording) : s_(recording) {}
 
@@ -203,12 +226,6 @@ class Recorder {
   }
 
  private:
-  AccessRecord record(AccessKind kind, int warp, int operand, int bytes, Source at) const {
-    AccessRecord r{kind,    s_->program, warp, at.file_name(), static_cast<int>(at.line()),
-                   operand, bytes,       {}};
-    for (uint64_t& a : r.address) a = AccessRecord::kInactive;
-    return r;
-  }
   [[noreturn]] void complain(const std::string& what, Source at) const {
     s_->trace.complain(what, s_->program, at.file_name(), static_cast<int>(at.line()));
   }
@@ -256,22 +273,6 @@ class Recorder {
           return mask(r, c) ? base + index.template at<Region::kEdge>(r, c) : nullptr;
         });
   }
-
-  auto shared_request(AccessKind kind, Source at) const {
-    return [this, kind, at](int warp, int bytes, auto address) {
-      AccessRecord r = record(kind, warp, -1, bytes, at);
-      bool any = false;
-      for (int lane = 0; lane < AccessRecord::kLanes; ++lane) {
-        const int64_t a = address(lane);
-        if (a < 0) continue;
-        r.address[lane] = static_cast<uint64_t>(a);
-        any = true;
-      }
-      if (any) s_->trace.add(r);
-    };
-  }
-  auto shared_load(Source at) const { return shared_request(AccessKind::kSharedLoad, at); }
-  auto shared_store(Source at) const { return shared_request(AccessKind::kSharedStore, at); }
 
   // How threads share the 16-byte chunks of a fetch: visit(warp, row of a lane, chunk of a lane).
   template <class F>
