@@ -33,12 +33,13 @@ struct Region {
   Buffer buffer;
 };
 
-// Calls f(begin, end) for an equal part of the bytes on every worker.
+// Calls f(begin, end) for pieces of the bytes, shared out among the workers as a kernel's tasks are: on a
+// busy machine, too, what bounds kernels waits no longer for a worker than they do.
 template <class F>
 void split(size_t bytes, F&& f) {
-  ThreadPool::shared().parallel([&](int worker, int workers) {
-    const size_t lines = bytes / Region::kLine;
-    f(lines * worker / workers * Region::kLine, lines * (worker + 1) / workers * Region::kLine);
+  constexpr size_t kPiece = 256 << 10;
+  ThreadPool::shared().run((bytes + kPiece - 1) / kPiece, [&](int64_t piece, int) {
+    f(piece * kPiece, std::min(bytes, (piece + 1) * kPiece));
   });
 }
 
