@@ -103,7 +103,7 @@ void FileLock::sign() const {
   struct stat info = {};
   if (::fstat(file_, &info) != 0 || (info.st_size > 0 && signature(file_).empty())) return;
   const std::string text = fmt::format("{}\n", ::getpid());
-  // Without the space for it, the lock holds all the same.
+  // The lock holds even when the disk is too full for this text, which only names the process.
   if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, text.data(), text.size(), 0) < 0) return;
 }
 

@@ -15,7 +15,8 @@ std::string read_text(const std::filesystem::path& path);
 // A reader sees the old text or the new one, never a part, even after a crash (durable_file.h).
 void write_text(const std::filesystem::path& path, std::string_view text);
 
-// An Error where Git was used without LFS, which leaves a few lines of text in a large file's place.
+// An Error when the text is a Git LFS pointer: the few lines that Git leaves in place of a large file
+// when LFS is not installed.
 void refuse_lfs_pointer(std::string_view text, const std::string& where);
 
 // Nesting is limited and a key that appears twice is an Error, here as below.

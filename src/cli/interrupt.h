@@ -1,6 +1,7 @@
 // Ctrl-C in commands that have something to finish: the first one asks for an end after the launch
-// in progress, the second ends at once. So do SIGTERM and SIGHUP, which a terminal sends that goes
-// away; but SIGHUP may come twice, and one that is ignored from the start (nohup) stays ignored.
+// in progress, the second ends at once. SIGTERM does the same, and so does
+// SIGHUP, which comes when the terminal is closed; but a second SIGHUP changes nothing, and where it
+// is ignored when the program starts, as under nohup, it stays ignored.
 #pragma once
 
 #include <atomic>

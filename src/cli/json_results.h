@@ -9,7 +9,8 @@
 
 namespace cria {
 
-// --json FILE. A file that cannot be written is refused with the command line, before any work.
+// Adds --json FILE. A file that cannot be written is refused while the command line is read, before
+// any work.
 void add_json_option(CLI::App& command, std::string& path, const std::string& help);
 
 // An Error when this file to write is one that is read, by this name or another.

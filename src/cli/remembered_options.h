@@ -1,6 +1,7 @@
 // Options as they were given on a command line, kept as JSON, so that a later command can go on as
-// if they had been given again. Those that are not configurable() for CLI11, such as the names of
-// files to write, are neither kept nor taken back: the JSON may come from anyone.
+// if they had been given again. The JSON may come from anyone, so
+// options that could do harm, such as the names of files to write, are neither kept nor taken back:
+// a command marks them with CLI11's configurable(false).
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -57,7 +57,8 @@ using CompareProgress = std::function<void(const std::string& plan, int step, in
 Comparison compare_plans(const CompareOptions& options, const BatchSource& batches,
                          const CompareProgress& progress);
 
-// The columns that fit a terminal of 100, or all, and a sentence where plans did not take turns.
+// The main columns, which fit a terminal 100 characters wide, or with `wide` all of them; below them
+// a sentence when the plans did not take turns.
 std::string to_table(const Comparison& comparison, bool wide);
 // What takes a step's time in each plan, and what that means for the others; empty without times.
 std::string to_bounds(const Comparison& comparison);

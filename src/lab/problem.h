@@ -151,8 +151,8 @@ std::unique_ptr<Problem> make_problem(const ProblemSpec& spec, ProblemRequest re
 std::vector<std::string> fitting_configs(const Variant& variant, Target target,
                                          int compute_capability);
 
-// For when none of the variants has a configuration of this name: an Error that lists those that
-// they have.
+// Throws the Error for a configuration that none of the problem's kernels has; it lists those that
+// they have and that can run these sizes.
 [[noreturn]] void fail_unknown_config(const Problem& problem, std::string_view name, Target target,
                                       int compute_capability);
 

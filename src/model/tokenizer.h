@@ -33,8 +33,8 @@ class Tokenizer {
   // A part of a longer text. What a tokenizer puts before a text comes before the first part only.
   virtual std::vector<int> encode_part(std::string_view text, bool first) const = 0;
 
-  // The bytes the tokens stand for. Unknown tokens stand for nothing. Those of encode() stand for
-  // its text, byte for byte, unless the tokenizer changes texts (docs/checkpoints.md, Tokenizers).
+  // The bytes that the tokens stand for; unknown tokens stand for nothing. decode(encode(text)) is
+  // the text, byte for byte, unless the tokenizer changes texts (docs/checkpoints.md, Tokenizers).
   virtual std::string decode(std::span<const int> tokens,
                              Special special = Special::drop) const = 0;
 
