@@ -38,6 +38,13 @@ struct Tensor {
   }
 };
 
+// Elements from one row to the next where cria lays rows out: whole 16 bytes of every type, which is
+// what vectors, TMA and tensor cores ask for. The gap behind a row's columns holds zeros.
+template <class I>
+constexpr I pitch_of(I cols) {
+  return (cols + 7) / 8 * 8;
+}
+
 template <class T>
 constexpr Tensor<T> matrix_of(T* data, int rows, int cols, int64_t ld) {
   return {data, 1, rows, cols, ld, rows * ld};
@@ -58,11 +65,36 @@ constexpr Tensor<T> batch_of(T* data, int batch, int rows, int cols) {
   return {data, batch, rows, cols, cols, int64_t{rows} * cols};
 }
 
-// Heads inside rows: batch x rows x (heads * cols) elements as batch * heads matrices of rows x
-// cols.
+// Rows at their pitch.
+template <class T>
+constexpr Tensor<T> pitched_matrix(T* data, int rows, int cols) {
+  return matrix_of(data, rows, cols, pitch_of(int64_t{cols}));
+}
+
+// Matrices at their pitch, and whole rows of gaps behind their rows.
+template <class T>
+constexpr Tensor<T> pitched_batch(T* data, int batch, int rows, int cols) {
+  const int64_t ld = pitch_of(int64_t{cols});
+  return {data, batch, rows, cols, ld, pitch_of(int64_t{rows}) * ld};
+}
+
+// A matrix with the gaps behind its columns.
+template <class T>
+constexpr Tensor<T> with_gaps(Tensor<T> t) {
+  if (pitch_of(int64_t{t.cols}) <= t.ld) t.cols = pitch_of(t.cols);
+  return t;
+}
+
+// Heads inside rows: batch x rows x heads x cols elements as batch * heads matrices of rows x cols.
+template <class T>
+constexpr Tensor<T> heads_of(T* data, int batch, int rows, int heads, int cols, int64_t ld,
+                             int64_t head_stride) {
+  return {data, batch * heads, rows, cols, ld, rows * ld, heads, head_stride};
+}
+
 template <class T>
 constexpr Tensor<T> heads_of(T* data, int batch, int rows, int heads, int cols, int64_t ld) {
-  return {data, batch * heads, rows, cols, ld, rows * ld, heads, cols};
+  return heads_of(data, batch, rows, heads, cols, ld, cols);
 }
 
 }  // namespace cria

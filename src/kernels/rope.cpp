@@ -10,11 +10,11 @@ std::vector<double> rope_frequencies(double theta, int head_dim) {
   return out;
 }
 
-void fill_rope_tables(std::span<const double> frequencies, int positions, float* cos, float* sin) {
-  for (int t = 0; t < positions; ++t)
-    for (const double frequency : frequencies) {
-      *cos++ = static_cast<float>(std::cos(t * frequency));
-      *sin++ = static_cast<float>(std::sin(t * frequency));
+void fill_rope_tables(std::span<const double> frequencies, Tensor<float> cos, Tensor<float> sin) {
+  for (int t = 0; t < cos.rows; ++t)
+    for (size_t i = 0; i < frequencies.size(); ++i) {
+      cos.row(t)[i] = static_cast<float>(std::cos(t * frequencies[i]));
+      sin.row(t)[i] = static_cast<float>(std::sin(t * frequencies[i]));
     }
 }
 

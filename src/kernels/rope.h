@@ -5,40 +5,53 @@
 #pragma once
 
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include "base/tensor.h"
 #include "kernels/config.h"
 #include "kernels/list.h"
 
 namespace cria::kernels {
 
-// Heads of even width K as pairs of matrices: half h of head b is matrix 2 b + h. Heads in one row
-// must be neighbours.
+// The elements i < K/2 of heads of even width K, and their partners.
 template <class T>
-constexpr Tensor<T> halves_of(const Tensor<T>& t) {
-  return {t.data, t.batch * 2, t.rows, t.cols / 2, t.ld, t.batch_stride, t.heads * 2, t.cols / 2};
-}
+struct HeadHalves {
+  Tensor<T> low, high;  // [B * H, T, K/2]
+
+  constexpr HeadHalves() = default;
+  template <class U>
+    requires std::is_convertible_v<Tensor<U>, Tensor<T>>
+  constexpr HeadHalves(Tensor<U> heads) : low(heads) {
+    low.cols /= 2;
+    high = low;
+    if (high.data) high.data += low.cols;
+  }
+};
 
 template <class T, int Sign>
 struct RopeArgs {
   using Element = T;
   static constexpr const char* kernel = Sign > 0 ? "rope_forward" : "rope_backward";
-  Tensor<const T> x;        // halves_of [B, T, H, K] or [B, H, T, K]
+  HeadHalves<const T> x;    // of [B, T, H, K] or [B, H, T, K]
   Tensor<const float> cos;  // [S, K/2], S >= T + offset: see fill_rope_tables
   Tensor<const float> sin;  // [S, K/2]
-  Tensor<T> y;              // either layout, may be x
+  HeadHalves<T> y;          // of either layout, may be x
   int offset = 0;           // the position of row 0
 
   template <class V>
   constexpr void operands(V&& visit) {
-    visit("x", x), visit("cos", cos), visit("sin", sin), visit("y", y);
+    visit("x_low", x.low), visit("x_high", x.high), visit("cos", cos), visit("sin", sin);
+    visit("y_low", y.low), visit("y_high", y.high);
   }
-  Dims dims() const { return {{"heads", x.batch / 2}, {"rows", x.rows}, {"head_dim", 2 * x.cols}}; }
+  Dims dims() const {
+    return {{"heads", x.low.batch}, {"rows", x.low.rows}, {"head_dim", 2 * x.low.cols}};
+  }
   Cost cost() const {
-    if (x.size() == 0) return {};
-    return {.flops = 3.0 * x.size(),
-            .bytes_read = double(x.bytes()) + 2.0 * sizeof(float) * x.rows * x.cols,
-            .bytes_written = double(y.bytes())};
+    if (x.low.size() == 0) return {};
+    return {.flops = 6.0 * x.low.size(),
+            .bytes_read = 2.0 * x.low.bytes() + 2.0 * sizeof(float) * x.low.rows * x.low.cols,
+            .bytes_written = 2.0 * y.low.bytes()};
   }
 };
 template <class T>
@@ -51,7 +64,7 @@ using RopeBackwardArgs = RopeArgs<T, -1>;
 std::vector<double> rope_frequencies(double theta, int head_dim);
 
 // cos and sin of every position times every frequency, [positions, frequencies] each.
-void fill_rope_tables(std::span<const double> frequencies, int positions, float* cos, float* sin);
+void fill_rope_tables(std::span<const double> frequencies, Tensor<float> cos, Tensor<float> sin);
 
 // The formula, for numbers and for tiles.
 template <class X, class C, class S>
@@ -83,48 +96,50 @@ struct Rope {
   using Config = C;
   using Args = RopeArgs<T, Sign>;
   static constexpr Traits traits{.threads = C::threads};
-  static bool fits(const Args& a) { return a.x.cols <= C::cols; }
+  static bool fits(const Args& a) { return a.x.low.cols <= C::cols; }
   static Grid grid(const Args& a) {
-    if (a.x.size() == 0) return {0};
-    const int heads = a.x.heads / 2, groups = a.x.batch / a.x.heads;
-    if (heads > 1) return {int64_t{groups} * a.x.rows * ceil_div(heads, C::rows)};
-    return {int64_t{groups} * ceil_div(a.x.rows, C::rows)};
+    const Tensor<const T>& x = a.x.low;
+    if (x.size() == 0) return {0};
+    const int groups = x.batch / x.heads;
+    if (x.heads > 1) return {int64_t{groups} * x.rows * ceil_div(x.heads, C::rows)};
+    return {int64_t{groups} * ceil_div(x.rows, C::rows)};
   }
 
   template <class P>
   CRIA_FN static void run(P& p, const Args& a) {
-    const int id = p.program_id(0), heads = a.x.heads / 2;
+    const Tensor<const T>& x = a.x.low;
+    const int id = p.program_id(0), heads = x.heads;
     if (heads > 1) {
       const int blocks = ceil_div(heads, C::rows), h = id % blocks * C::rows;
-      const int t = id / blocks % a.x.rows, group = id / blocks / a.x.rows;
-      turn(p, a, (group * heads + h) * 2, t, heads - h, next_head(a.x), next_head(a.y), 0);
+      const int t = id / blocks % x.rows, group = id / blocks / x.rows;
+      turn(p, a, group * heads + h, t, heads - h, next_head(x), next_head(a.y.low), 0);
     } else {
-      const int blocks = ceil_div(a.x.rows, C::rows), t = id % blocks * C::rows;
-      turn(p, a, id / blocks * 2, t, a.x.rows - t, a.x.ld, a.y.ld, 1);
+      const int blocks = ceil_div(x.rows, C::rows), t = id % blocks * C::rows;
+      turn(p, a, id / blocks, t, x.rows - t, x.ld, a.y.low.ld, 1);
     }
   }
 
  private:
   // Elements from one head to the next at the same position.
   template <class E>
-  CRIA_FN static int64_t next_head(const Tensor<E>& halves) {
-    return halves.heads > 2 ? 2 * halves.head_stride : halves.batch_stride;
+  CRIA_FN static int64_t next_head(const Tensor<E>& heads) {
+    return heads.heads > 1 ? heads.head_stride : heads.batch_stride;
   }
 
-  // `rows` of both halves from position t of matrix `half` on, by the strides of x and y; row i is
-  // at position t + i step.
+  // `rows` of both halves from position t of a head on, by the strides of x and y; row i is at
+  // position t + i step.
   template <class P>
-  CRIA_FN static void turn(P& p, const Args& a, int half, int t, int rows, int64_t x_stride,
+  CRIA_FN static void turn(P& p, const Args& a, int head, int t, int rows, int64_t x_stride,
                            int64_t y_stride, int step) {
     auto i = column(p.arange(shape<C::rows>));
     auto j = row(p.arange(shape<C::cols>));
-    const Mask mask = i < rows && j < a.x.cols;
-    auto low = p.keep(p.load(a.x.at(half, t, 0), i * x_stride + j, mask));
-    auto high = p.keep(p.load(a.x.at(half + 1, t, 0), i * x_stride + j, mask));
+    const Mask mask = i < rows && j < a.x.low.cols;
+    auto low = p.keep(p.load(a.x.low.at(head, t, 0), i * x_stride + j, mask));
+    auto high = p.keep(p.load(a.x.high.at(head, t, 0), i * x_stride + j, mask));
     auto cos = p.load(a.cos.row(a.offset + t), i * (step * a.cos.ld) + j, mask);
     auto sin = p.load(a.sin.row(a.offset + t), i * (step * a.sin.ld) + j, mask) * float(Sign);
-    p.store(a.y.at(half, t, 0), i * y_stride + j, turned_low(low, high, cos, sin), mask);
-    p.store(a.y.at(half + 1, t, 0), i * y_stride + j, turned_high(low, high, cos, sin), mask);
+    p.store(a.y.low.at(head, t, 0), i * y_stride + j, turned_low(low, high, cos, sin), mask);
+    p.store(a.y.high.at(head, t, 0), i * y_stride + j, turned_high(low, high, cos, sin), mask);
   }
 };
 

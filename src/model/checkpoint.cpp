@@ -82,12 +82,14 @@ void load_tensor(const StoredTensors& stored, const std::string& where,
     fail_f("{}: tensor \"{}\" has shape {}, but the model needs {}", it->second.file,
            it->second.name, shape_text(it->second.shape), shape_text(tensor.shape));
   }
-  read_floats(it->second, {tensor.data, tensor.size()});
-  if (const auto at = first_not_finite({tensor.data, tensor.size()}); at < tensor.size())
-    fail_f(
-        "{}: tensor \"{}\" has {} at place {}, which is no number to compute with; use another "
-        "file",
-        it->second.file, it->second.name, tensor.data[at], at);
+  tensor.each_run([&](int64_t first, std::span<float> values) {
+    read_floats(it->second, first, values);
+    if (const auto at = first_not_finite(values); at < values.size())
+      fail_f(
+          "{}: tensor \"{}\" has {} at place {}, which is no number to compute with; use another "
+          "file",
+          it->second.file, it->second.name, values[at], first + int64_t(at));
+  });
 }
 
 // Every tensor of the list, and an Error for any the list does not have.

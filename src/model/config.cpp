@@ -184,6 +184,12 @@ const std::vector<Preset>& presets() {
   return all;
 }
 
+bool has_gaps(const ModelConfig& c) {
+  for (const int width : {c.dim, c.head_dim, c.ffn, c.vocab})
+    if (width != pitch_of(width)) return true;
+  return false;
+}
+
 const Preset& find_preset(std::string_view name) {
   std::vector<std::string> names;
   for (const Preset& preset : presets()) {

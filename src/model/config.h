@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "base/tensor.h"
 
 namespace cria {
 
@@ -36,12 +37,19 @@ struct ModelConfig {
   double rope_theta = 10000;
   std::optional<RopeScaling> rope_scaling = {};
 
-  int query_width() const { return heads * head_dim; }
-  int kv_width() const { return kv_heads * head_dim; }
+  // Columns of heads in a row, each with the gap behind it (see pitch_of).
+  int head_pitch() const { return pitch_of(head_dim); }
+  int query_width() const { return heads * head_pitch(); }
+  int kv_width() const { return kv_heads * head_pitch(); }
   int qkv_width() const { return query_width() + 2 * kv_width(); }
+  // Columns of [gate | up].
+  int gate_up_width() const { return 2 * pitch_of(ffn); }
 
   bool operator==(const ModelConfig&) const = default;
 };
+
+// Whether rows or heads of the model's tensors have gaps behind them (see pitch_of).
+bool has_gaps(const ModelConfig& config);
 
 // A model with the batch it is usually trained on.
 struct Preset {

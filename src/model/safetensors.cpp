@@ -114,16 +114,17 @@ std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-void read_floats(const StoredTensor& tensor, std::span<float> out) {
-  const std::optional<uint64_t> element = element_bytes(tensor.type);
-  require(element && tensor.bytes.size() == out.size() * *element,
-          "read_floats: the output has not the tensor's size");
+void read_floats(const StoredTensor& tensor, int64_t first, std::span<float> out) {
+  const uint64_t element = element_bytes(tensor.type).value_or(1), begin = first * element;
+  require(begin + out.size() * element <= tensor.bytes.size(),
+          "read_floats: the output is larger than the tensor");
+  const std::span<const std::byte> bytes = tensor.bytes.subspan(begin);
   if (tensor.type == "F32") {
-    if (!out.empty()) std::memcpy(out.data(), tensor.bytes.data(), out.size_bytes());
+    if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size_bytes());
   } else if (tensor.type == "BF16") {
-    convert<bf16>(tensor.bytes, out);
+    convert<bf16>(bytes, out);
   } else if (tensor.type == "F16") {
-    convert<f16>(tensor.bytes, out);
+    convert<f16>(bytes, out);
   } else {
     fail_f("{}: tensor \"{}\" is {}; cria reads F32, BF16 and F16: convert it", tensor.file,
            tensor.name, tensor.type);

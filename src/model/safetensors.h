@@ -14,6 +14,7 @@
 
 #include "base/dtype.h"
 #include "base/mapped_file.h"
+#include "base/runs.h"
 
 namespace cria {
 
@@ -23,6 +24,16 @@ struct NamedTensor {
   std::string name;
   std::vector<int64_t> shape;
   T* data;
+  Runs runs = {};  // where they lie, if not one after the other
+
+  // Calls f(place in the file's tensor, span) for every run of neighbours.
+  template <class F>
+  void each_run(F&& f) const {
+    const Runs all = runs.size() > 0 ? runs : Runs{.inner = static_cast<int64_t>(size())};
+    all.each([&](int64_t place, int64_t first, int64_t count) {
+      f(first, std::span<T>(data + place, static_cast<size_t>(count)));
+    });
+  }
 
   size_t size() const {
     size_t n = 1;
@@ -42,8 +53,8 @@ struct StoredTensor {
 
 std::string shape_text(std::span<const int64_t> shape);  // "[2, 3]"
 
-// Fills out, which has the tensor's size, from F32, BF16 or F16; an Error for other types.
-void read_floats(const StoredTensor& tensor, std::span<float> out);
+// Fills out with the elements from `first` on, which are F32, BF16 or F16; an Error for other types.
+void read_floats(const StoredTensor& tensor, int64_t first, std::span<float> out);
 
 class SafetensorsFile {
  public:

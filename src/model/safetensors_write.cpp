@@ -60,13 +60,14 @@ void write_safetensors(const std::filesystem::path& path,
   file.write({reinterpret_cast<const char*>(&header_size), sizeof header_size});
   file.write(header);
   for (const auto& tensor : tensors) {
-    const std::span<const float> values(tensor.data, tensor.size());
-    if (type == DType::f32)
-      file.write({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
-    else if (type == DType::bf16)
-      write_floats<bf16>(file, values);
-    else
-      write_floats<f16>(file, values);
+    tensor.each_run([&](int64_t, std::span<const float> values) {
+      if (type == DType::f32)
+        file.write({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+      else if (type == DType::bf16)
+        write_floats<bf16>(file, values);
+      else
+        write_floats<f16>(file, values);
+    });
   }
   file.commit();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "base/format.h"
 #include "base/rng.h"
@@ -12,40 +13,73 @@ namespace cria {
 
 WeightMap::WeightMap(const ModelConfig& c) {
   check_config(c);
-  add("model.embed_tokens.weight", c.vocab, c.dim);
+  const Extent queries(c.heads, c.head_dim), keys(c.kv_heads, c.head_dim);
+  add_matrix("model.embed_tokens.weight", c.vocab, c.dim);
   if (!c.tied) {
     align();
-    add("lm_head.weight", c.vocab, c.dim);
+    add_matrix("lm_head.weight", c.vocab, c.dim);
   }
   auto layer = [](int i) { return "model.layers." + std::to_string(i) + "."; };
   for (int i = 0; i < c.layers; ++i) {
     align();
-    add(layer(i) + "self_attn.q_proj.weight", c.query_width(), c.dim);
-    add(layer(i) + "self_attn.k_proj.weight", c.kv_width(), c.dim);
-    add(layer(i) + "self_attn.v_proj.weight", c.kv_width(), c.dim);
+    add_matrix(layer(i) + "self_attn.q_proj.weight", queries, c.dim);
+    add_matrix(layer(i) + "self_attn.k_proj.weight", keys, c.dim);
+    add_matrix(layer(i) + "self_attn.v_proj.weight", keys, c.dim);
     align();
-    add(layer(i) + "self_attn.o_proj.weight", c.dim, c.query_width());
+    add_matrix(layer(i) + "self_attn.o_proj.weight", c.dim, queries);
     align();
-    add(layer(i) + "mlp.gate_proj.weight", c.ffn, c.dim);
-    add(layer(i) + "mlp.up_proj.weight", c.ffn, c.dim);
+    add_matrix(layer(i) + "mlp.gate_proj.weight", c.ffn, c.dim);
+    add_matrix(layer(i) + "mlp.up_proj.weight", c.ffn, c.dim);
     align();
-    add(layer(i) + "mlp.down_proj.weight", c.dim, c.ffn);
+    add_matrix(layer(i) + "mlp.down_proj.weight", c.dim, c.ffn);
   }
   align();
   matrices_ = size_;
   for (int i = 0; i < c.layers; ++i) {
-    add(layer(i) + "input_layernorm.weight", 1, c.dim);
-    align();
-    add(layer(i) + "post_attention_layernorm.weight", 1, c.dim);
-    align();
+    add_vector(layer(i) + "input_layernorm.weight", c.dim);
+    add_vector(layer(i) + "post_attention_layernorm.weight", c.dim);
   }
-  add("model.norm.weight", 1, c.dim);
+  add_vector("model.norm.weight", c.dim);
+}
+
+void WeightMap::add_matrix(const std::string& name, Extent rows, Extent cols) {
+  require(rows.parts == 1 || cols.parts == 1, "a weight has heads in one direction only");
+  const int64_t ld = pitch_of(int64_t{cols.laid_out});
+  const Runs by_rows{.outer = rows.parts,
+                     .middle = rows.width,
+                     .inner = cols.width,
+                     .outer_step = pitch_of(rows.width) * ld,
+                     .middle_step = ld};
+  const Runs by_columns{.outer = rows.width,
+                        .middle = cols.parts,
+                        .inner = cols.width,
+                        .outer_step = ld,
+                        .middle_step = pitch_of(cols.width)};
+  add({.name = name,
+       .shape = {rows.size(), cols.size()},
+       .offset = size_,
+       .rows = rows.laid_out,
+       .cols = cols.laid_out,
+       .ld = ld,
+       .runs = cols.parts > 1 ? by_columns : by_rows},
+      pitch_of(int64_t{rows.laid_out}) * ld);
+}
+
+void WeightMap::add_vector(const std::string& name, int cols) {
+  add({.name = name,
+       .shape = {cols},
+       .offset = size_,
+       .rows = 1,
+       .cols = cols,
+       .ld = pitch_of(int64_t{cols}),
+       .runs = {.inner = cols}},
+      cols);
   align();
 }
 
-void WeightMap::add(const std::string& name, int rows, int cols) {
-  entries_.push_back({name, rows, cols, size_});
-  size_ += entries_.back().size();
+void WeightMap::add(WeightEntry entry, int64_t elements) {
+  entries_.push_back(std::move(entry));
+  size_ += elements;
   constexpr int64_t kMost = int64_t{1} << 48;
   if (size_ > kMost) fail_f("no memory holds the model's weights, more than {}", kMost);
 }
@@ -71,12 +105,14 @@ void init_weights(const WeightMap& map, uint64_t seed, std::span<float> data, fl
   std::ranges::fill(data, 0.f);
   uint64_t stream = 0;
   for (const WeightEntry& e : map.entries()) {
-    const std::span<float> values = data.subspan(e.offset, e.size());
-    if (e.rows == 1)
-      std::ranges::fill(values, 1.f);
-    else
-      Rng(seed, stream).fill_normal(values, stddev);
-    ++stream;
+    Rng rng(seed, stream++);
+    e.runs.each([&](int64_t place, int64_t, int64_t count) {
+      const std::span<float> values = data.subspan(e.offset + place, count);
+      if (e.is_matrix())
+        rng.fill_normal(values, stddev);
+      else
+        std::ranges::fill(values, 1.f);
+    });
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/runs.h"
 #include "base/tensor.h"
 #include "model/config.h"
 
@@ -14,16 +15,20 @@ namespace cria {
 
 struct WeightEntry {
   std::string name;
-  int rows;  // 1 for the vectors of the norms
-  int cols;
-  int64_t offset;  // elements from the start of the array
+  std::vector<int64_t> shape;  // as files have it: one extent for the vectors of the norms
+  int64_t offset;              // elements from the start of the array
+  int rows, cols;              // of the operand: heads in them have their gaps
+  int64_t ld;
+  Runs runs;  // where the elements lie, from the offset on
 
-  int64_t size() const { return int64_t{rows} * cols; }
+  bool is_matrix() const { return shape.size() == 2; }
+  int64_t size() const { return runs.size(); }  // elements, gaps not included
 };
 
 // Matrices come first, so that those with weight decay are one range; q, k, v of a layer follow
-// each other, as do gate and up, so that a plan can multiply by them as one matrix. Gaps between
-// groups are for alignment and hold zeros.
+// each other, as do gate and up, so that a plan can multiply by them as one matrix. Rows lie at
+// their pitch, matrices have whole gaps of rows behind them, and heads have theirs in either
+// direction, so that every part begins at whole 16 bytes. All gaps hold zeros.
 class WeightMap {
  public:
   explicit WeightMap(const ModelConfig& config);
@@ -35,7 +40,17 @@ class WeightMap {
   int64_t parameters() const;                     // elements, gaps not included
 
  private:
-  void add(const std::string& name, int rows, int cols);
+  // Rows or columns of a matrix: in one piece, or in heads.
+  struct Extent {
+    int parts, width;
+    int laid_out;  // gaps between and behind heads included
+    Extent(int size) : parts(1), width(size), laid_out(size) {}
+    Extent(int heads, int width) : parts(heads), width(width), laid_out(heads * pitch_of(width)) {}
+    int size() const { return parts * width; }
+  };
+  void add_matrix(const std::string& name, Extent rows, Extent cols);
+  void add_vector(const std::string& name, int cols);
+  void add(WeightEntry entry, int64_t elements);
   void align();
 
   std::vector<WeightEntry> entries_;
@@ -54,7 +69,7 @@ struct LayerWeights {
   Tensor<T> ffn_norm;        // [D]
   Tensor<T> gate;            // [F, D]
   Tensor<T> up;              // [F, D]
-  Tensor<T> gate_up;         // the two as one, [2F, D]
+  Tensor<T> gate_up;         // the two and gate's gap as one, [2F, D]
   Tensor<T> down;            // [D, F]
 };
 
@@ -70,7 +85,10 @@ template <class T>
 Weights<T> view_weights(const WeightMap& map, const ModelConfig& config, T* data) {
   auto at = [&](const std::string& name) {
     const WeightEntry& e = map.find(name);
-    return matrix_of(data + e.offset, e.rows, e.cols);
+    return matrix_of(data + e.offset, e.rows, e.cols, e.ld);
+  };
+  auto joined = [](Tensor<T> first, int rows) {
+    return matrix_of(first.data, rows, first.cols, first.ld);
   };
   Weights<T> out;
   out.embedding = at("model.embed_tokens.weight");
@@ -83,12 +101,12 @@ Weights<T> view_weights(const WeightMap& map, const ModelConfig& config, T* data
     w.q = at(layer + "self_attn.q_proj.weight");
     w.k = at(layer + "self_attn.k_proj.weight");
     w.v = at(layer + "self_attn.v_proj.weight");
-    w.qkv = matrix_of(w.q.data, config.qkv_width(), config.dim);
+    w.qkv = joined(w.q, config.qkv_width());
     w.o = at(layer + "self_attn.o_proj.weight");
     w.ffn_norm = at(layer + "post_attention_layernorm.weight");
     w.gate = at(layer + "mlp.gate_proj.weight");
     w.up = at(layer + "mlp.up_proj.weight");
-    w.gate_up = matrix_of(w.gate.data, 2 * config.ffn, config.dim);
+    w.gate_up = joined(w.gate, config.gate_up_width());
     w.down = at(layer + "mlp.down_proj.weight");
     out.layers.push_back(w);
   }

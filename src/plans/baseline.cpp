@@ -40,9 +40,9 @@ void BaselinePlan<T>::block_forward(int layer) {
   this->linear(this->n(layer), w.q, b.q);
   this->linear(this->n(layer), w.k, b.k);
   this->linear(this->n(layer), w.v, b.v);
-  const auto q = this->heads_in_rows(b.q.data, c.heads, b.q.ld);
-  const auto k = this->heads_in_rows(b.k.data, c.kv_heads, b.k.ld);
-  const auto v = this->heads_in_rows(b.v.data, c.kv_heads, b.v.ld);
+  const auto q = this->heads_in_rows(b.q, c.heads);
+  const auto k = this->heads_in_rows(b.k, c.kv_heads);
+  const auto v = this->heads_in_rows(b.v, c.kv_heads);
   this->rope(q, q);
   this->rope(k, k);
   this->made(layer, "q", b.q), this->made(layer, "k", b.k), this->made(layer, "v", b.v);
@@ -51,7 +51,7 @@ void BaselinePlan<T>::block_forward(int layer) {
   this->copy_heads(k, b.apart.k);
   this->copy_heads(v, b.apart.v);
   this->attend(b.apart, b.weights, b.o_apart);
-  this->copy_heads(b.o_apart, this->heads_in_rows(b.o.data, c.heads, b.o.ld));
+  this->copy_heads(b.o_apart, this->heads_in_rows(b.o, c.heads));
   this->made(layer, "attention", b.o);
 
   this->linear(b.o, w.o, b.h);
@@ -109,14 +109,14 @@ void BaselinePlan<T>::attention_backward(int layer) {
 
   this->linear_backward(b.o, w.o, d, d_o_, g.o);
   this->made(layer, "d_attention", d_o_);
-  this->copy_heads(this->heads_in_rows(d_o_.data, c.heads, d_o_.ld), d_o_apart_);
+  this->copy_heads(this->heads_in_rows(d_o_, c.heads), d_o_apart_);
   this->attend_backward(b.apart, b.weights, d_o_apart_, d_apart_);
 
-  const auto d_q = this->heads_in_rows(d_q_.data, c.heads, d_q_.ld);
-  const auto d_k = this->heads_in_rows(d_k_.data, c.kv_heads, d_k_.ld);
+  const auto d_q = this->heads_in_rows(d_q_, c.heads);
+  const auto d_k = this->heads_in_rows(d_k_, c.kv_heads);
   this->copy_heads(d_apart_.q, d_q);
   this->copy_heads(d_apart_.k, d_k);
-  this->copy_heads(d_apart_.v, this->heads_in_rows(d_v_.data, c.kv_heads, d_v_.ld));
+  this->copy_heads(d_apart_.v, this->heads_in_rows(d_v_, c.kv_heads));
   this->rope_backward(d_q, d_q);
   this->rope_backward(d_k, d_k);
   this->made(layer, "d_q", d_q_), this->made(layer, "d_k", d_k_), this->made(layer, "d_v", d_v_);
@@ -134,7 +134,7 @@ void BaselinePlan<T>::attention_backward(int layer) {
 
 template <class T>
 void BaselinePlan<T>::add(Tensor<const T> x, Tensor<T> y) {
-  const int n = static_cast<int>(y.size());
+  const int n = static_cast<int>(y.rows * y.ld);  // gaps add up to zeros
   launch(this->stream_,
          kernels::VectorAddArgs<T>{vector_of(x.data, n), vector_of<const T>(y.data, n),
                                    vector_of(y.data, n)});
@@ -147,7 +147,8 @@ void BaselinePlan<T>::multiply_elements(Tensor<const T> x, Tensor<const T> y, Te
 
 template <class T>
 void BaselinePlan<T>::scale(Tensor<T> x, float factor) {
-  const Tensor<T> rows = matrix_of(x.data, x.batch * x.rows, x.cols);
+  const int count = static_cast<int>(x.batch * (x.batch_stride / x.ld));
+  const Tensor<T> rows = matrix_of(x.data, count, x.cols, x.ld);
   launch(this->stream_, kernels::ScaleArgs<T>{.x = rows, .y = rows, .factor = factor});
 }
 

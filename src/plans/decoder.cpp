@@ -15,6 +15,7 @@
 #include "kernels/silu.h"
 #include "plans/packed.h"
 #include "plans/products.h"
+#include "plans/rope_tables.h"
 #include "runtime/arena.h"
 #include "runtime/buffer.h"
 
@@ -50,9 +51,23 @@ class DecoderOf final : public Decoder {
   // The logits after row `from` of the last chunk and on.
   void read_logits(int from, int count, std::vector<float>& out);
 
+  // Heads of width K inside rows.
+  Tensor<T> heads(T* data, int rows, int count, int64_t ld) const {
+    return heads_of(data, 1, rows, count, config_.head_dim, ld, config_.head_pitch());
+  }
+  // The rows of a cache from token `from` on.
+  Tensor<T> cached_rows(const std::vector<T*>& cache, int layer, int from, int rows) const {
+    const int width = config_.kv_width();
+    return matrix_of(cache[layer] + int64_t{from} * width, rows, width);
+  }
   // Heads of the first `rows` tokens in a cache.
   Tensor<T> cached(const std::vector<T*>& cache, int layer, int rows) const {
-    return heads_of(cache[layer], 1, rows, config_.kv_heads, config_.head_dim, config_.kv_width());
+    return heads(cache[layer], rows, config_.kv_heads, config_.kv_width());
+  }
+  // One row of heads as matrices of those that share keys: [G, H/G, K].
+  Tensor<T> by_group(T* row) const {
+    const int sharing = config_.heads / config_.kv_heads, pitch = config_.head_pitch();
+    return {row, config_.kv_heads, sharing, config_.head_dim, pitch, int64_t{sharing} * pitch};
   }
   static Tensor<T> first_rows(Tensor<T> t, int rows) {
     return matrix_of(t.data, rows, t.cols, t.ld);
@@ -63,7 +78,7 @@ class DecoderOf final : public Decoder {
   Stream stream_;
   Buffer weights_data_, rope_, tokens_;
   Weights<const T> weights_;
-  Tensor<const float> cos_, sin_;
+  RopeTables turns_;
   Arena arena_;
   std::vector<T*> keys_, values_;  // per layer [capacity, G K]
   Tensor<T> x_, n_;                // [chunk, D]
@@ -88,18 +103,11 @@ DecoderOf<T>::DecoderOf(const DecoderOptions& o, const WeightMap& map, const Fil
   load(map.size(), fill);
   weights_ = view_weights(map, config_, static_cast<const T*>(weights_data_.as<T>()));
 
-  const std::vector<double> frequencies = rope_frequencies(config_);
-  const int half = static_cast<int>(frequencies.size());
-  const size_t count = size_t(capacity_) * half;
-  std::vector<float> tables(2 * count);
-  kernels::fill_rope_tables(frequencies, capacity_, tables.data(), tables.data() + count);
-  rope_ = Buffer(o.device, tables.size() * sizeof(float));
-  rope_.copy_from_host(tables.data(), rope_.bytes());
-  cos_ = matrix_of<const float>(rope_.as<float>(), capacity_, half);
-  sin_ = matrix_of<const float>(rope_.as<float>() + count, capacity_, half);
+  turns_ = upload_rope_tables(rope_frequencies(config_), capacity_, rope_);
 
   place();
   arena_.commit();
+  if (has_gaps(config_)) arena_.clear();
   place();
 }
 
@@ -125,7 +133,7 @@ template <class T>
 void DecoderOf<T>::place() {
   const ModelConfig& c = config_;
   auto rows = [&](int count, int cols) {
-    return matrix_of(arena_.take<T>(int64_t{count} * cols), count, cols);
+    return pitched_matrix(arena_.take<T>(count * pitch_of(int64_t{cols})), count, cols);
   };
   keys_.clear(), values_.clear();
   for (int i = 0; i < c.layers; ++i) {
@@ -135,12 +143,12 @@ void DecoderOf<T>::place() {
   x_ = rows(kChunk, c.dim), n_ = rows(kChunk, c.dim);
   q_k_ = rows(kChunk, c.query_width() + c.kv_width());
   o_ = rows(kChunk, c.query_width());
-  gate_up_ = rows(kChunk, 2 * c.ffn), act_ = rows(kChunk, c.ffn);
+  gate_up_ = rows(kChunk, c.gate_up_width()), act_ = rows(kChunk, c.ffn);
   logits_ = rows(kFewRows, c.vocab);
   const int parts = kernels::decode_parts(stream_.device(), c.kv_heads, capacity_);
   const int part_rows = parts * (c.heads / c.kv_heads);
-  parts_ = batch_of(arena_.take<float>(int64_t{c.kv_heads} * part_rows * c.head_dim), c.kv_heads,
-                    part_rows, c.head_dim);
+  parts_ = pitched_batch<float>(nullptr, c.kv_heads, part_rows, c.head_dim);
+  parts_.data = arena_.take<float>(parts_.batch * parts_.batch_stride);
   logs_ = matrix_of(arena_.take<float>(int64_t{c.kv_heads} * part_rows), c.kv_heads, part_rows);
 }
 
@@ -195,27 +203,24 @@ void DecoderOf<T>::run_block(int layer, int count) {
   const Tensor<T> q_k = first_rows(q_k_, count);
 
   norm(x, w.attention_norm, n);
-  linear(n, matrix_of(w.q.data, q_k.cols, c.dim), q_k);
-  linear(n, w.v, matrix_of(values_[layer] + int64_t{length_} * c.kv_width(), count, c.kv_width()));
+  linear(n, matrix_of(w.q.data, q_k.cols, c.dim, w.q.ld), q_k);
+  linear(n, w.v, cached_rows(values_, layer, length_, count));
   auto turn = [&](Tensor<T> from, Tensor<T> to) {
-    launch(stream_, kernels::RopeForwardArgs<T>{.x = kernels::halves_of<const T>(from),
-                                                .cos = cos_,
-                                                .sin = sin_,
-                                                .y = kernels::halves_of(to),
-                                                .offset = length_});
+    launch(stream_,
+           kernels::RopeForwardArgs<T>{
+               .x = from, .cos = turns_.cos, .sin = turns_.sin, .y = to, .offset = length_});
   };
-  const auto q = heads_of(q_k.data, 1, count, c.heads, c.head_dim, q_k.ld);
+  const Tensor<T> q = heads(q_k.data, count, c.heads, q_k.ld);
   turn(q, q);
-  turn(heads_of(q_k.data + c.query_width(), 1, count, c.kv_heads, c.head_dim, q_k.ld),
-       heads_of(keys_[layer] + int64_t{length_} * c.kv_width(), 1, count, c.kv_heads, c.head_dim,
-                c.kv_width()));
+  turn(heads(q_k.data + c.query_width(), count, c.kv_heads, q_k.ld),
+       heads(cached_rows(keys_, layer, length_, count).data, count, c.kv_heads, c.kv_width()));
   attend(layer, count);
   linear(o, w.o, x, x);
 
   norm(x, w.ffn_norm, n);
   const Tensor<T> gate_up = first_rows(gate_up_, count), act = first_rows(act_, count);
   linear(n, w.gate_up, gate_up);
-  const Halves<T> ffn(gate_up);
+  const Halves<T> ffn(gate_up, c.ffn);
   launch(stream_, kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = act});
   linear(act, w.down, x, x);
 }
@@ -227,22 +232,21 @@ void DecoderOf<T>::attend(int layer, int count) {
   const float scale = 1.f / std::sqrt(static_cast<float>(c.head_dim));
   const Tensor<T> k = cached(keys_, layer, keys), v = cached(values_, layer, keys);
   if (count > 1) {
-    const auto q = heads_of(q_k_.data, 1, count, c.heads, c.head_dim, q_k_.ld);
-    const auto o = heads_of(o_.data, 1, count, c.heads, c.head_dim, o_.ld);
-    launch(stream_,
-           kernels::AttentionForwardArgs<T>{.q = q, .k = k, .v = v, .o = o, .scale = scale});
+    launch(stream_, kernels::AttentionForwardArgs<T>{.q = heads(q_k_.data, count, c.heads, q_k_.ld),
+                                                     .k = k,
+                                                     .v = v,
+                                                     .o = heads(o_.data, count, c.heads, o_.ld),
+                                                     .scale = scale});
     return;
   }
-  const int sharing = c.heads / c.kv_heads;
-  const kernels::AttentionDecodeArgs<T> args{
-      .q = batch_of(q_k_.data, c.kv_heads, sharing, c.head_dim),
-      .k = k,
-      .v = v,
-      .o = batch_of(o_.data, c.kv_heads, sharing, c.head_dim),
-      .parts = parts_,
-      .logs = logs_,
-      .scale = scale,
-      .length = keys};
+  const kernels::AttentionDecodeArgs<T> args{.q = by_group(q_k_.data),
+                                             .k = k,
+                                             .v = v,
+                                             .o = by_group(o_.data),
+                                             .parts = parts_,
+                                             .logs = logs_,
+                                             .scale = scale,
+                                             .length = keys};
   launch(stream_, args);
   if (args.part_count() > 1) launch(stream_, args.combine());
 }

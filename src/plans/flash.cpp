@@ -18,8 +18,8 @@ void FlashPlan<T>::place(Arena& arena) {
   const ModelConfig& c = this->config();
   auto take = [&](int cols) { return this->take(arena, cols); };
   auto take_row_values = [&] {
-    return matrix_of(arena.take<float>(int64_t{this->rows()} * c.heads),
-                     this->setup_.batch * c.heads, this->setup_.seq);
+    const int heads = this->setup_.batch * c.heads, seq = this->setup_.seq;
+    return pitched_matrix(arena.take<float>(heads * pitch_of(int64_t{seq})), heads, seq);
   };
   blocks_.assign(c.layers, {});
   for (Block& b : blocks_) {
@@ -30,18 +30,19 @@ void FlashPlan<T>::place(Arena& arena) {
     b.o = take(c.query_width());
     b.h = take(c.dim);
     b.r = matrix_of(arena.take<float>(this->rows()), this->rows(), 1);
-    b.gate_up = keeps ? take(2 * c.ffn) : first.gate_up;
+    b.gate_up = keeps ? take(c.gate_up_width()) : first.gate_up;
     b.act = &b == &first || (keeps && fuses()) ? take(c.ffn) : first.act;
   }
-  wide_n_ = c.query_width() < c.dim ? take(c.dim) : Tensor<T>{};
+  const bool gaps = has_gaps(c);
+  own_n_ = gaps || c.query_width() < c.dim ? take(c.dim) : Tensor<T>{};
   d_qkv_ = take(c.qkv_width());
-  wide_d_o_ = c.query_width() > c.dim ? take(c.query_width()) : Tensor<T>{};
+  own_d_o_ = gaps || c.query_width() > c.dim ? take(c.query_width()) : Tensor<T>{};
   d_h_ = take(c.dim);
   delta_ = take_row_values();
   const int kv_heads = this->setup_.batch * c.kv_heads, again = attention_gradients(0).seen_again();
-  so_far_ = batch_of<float>(nullptr, 2 * kv_heads, again, c.head_dim);
+  so_far_ = pitched_batch<float>(nullptr, 2 * kv_heads, again, c.head_dim);
   one_pass_ = suits(this->stream_.device(), call_of(attention_gradients(0)));
-  if (one_pass_) so_far_.data = arena.take<float>(so_far_.size());
+  if (one_pass_) so_far_.data = arena.take<float>(so_far_.batch * so_far_.batch_stride);
 }
 
 template <class T>
@@ -66,14 +67,13 @@ void FlashPlan<T>::block_forward(int layer) {
   }
   this->made(layer, "q", heads.q_rows()), this->made(layer, "k", heads.k_rows());
   this->made(layer, "v", heads.v_rows());
-  launch(this->stream_,
-         kernels::AttentionForwardArgs<T>{.q = heads.q(),
-                                          .k = heads.k(),
-                                          .v = heads.v(),
-                                          .o = this->heads_in_rows(b.o.data, c.heads, b.o.ld),
-                                          .lse = b.lse,
-                                          .scale = this->attention_scale(),
-                                          .precision = this->dot_precision()});
+  launch(this->stream_, kernels::AttentionForwardArgs<T>{.q = heads.q(),
+                                                         .k = heads.k(),
+                                                         .v = heads.v(),
+                                                         .o = this->heads_in_rows(b.o, c.heads),
+                                                         .lse = b.lse,
+                                                         .scale = this->attention_scale(),
+                                                         .precision = this->dot_precision()});
   this->made(layer, "attention", b.o);
   this->linear(b.o, w.o, b.h, this->x(layer));
   this->made(layer, "residual", b.h);
@@ -90,7 +90,7 @@ template <class T>
 void FlashPlan<T>::activate(int layer, bool keep) {
   const auto& w = this->setup_.weights.layers[layer];
   const Block& b = blocks_[layer];
-  const Halves<T> ffn(b.gate_up);
+  const Halves<T> ffn(b.gate_up, this->config().ffn);
   if (fuses()) {
     kernels::GateUpArgs<T> args{.x = m(layer), .gate = w.gate, .up = w.up, .y = b.act};
     if (keep) args.by_gate = ffn.gate, args.by_up = ffn.up;
@@ -125,7 +125,7 @@ void FlashPlan<T>::ffn_backward(int layer) {
 
   const bool recompute = this->setup_.recompute;
   if (recompute) this->norm(b.h, w.ffn_norm, m(layer), b.r);
-  const Halves<T> ffn(b.gate_up);  // becomes the gradient of gate and up
+  const Halves<T> ffn(b.gate_up, this->config().ffn);  // becomes the gradient of gate and up
   if (fuses()) {
     if (recompute) activate(layer, true);
     launch(this->stream_, kernels::GateUpBackwardArgs<T>{.dy = d,
@@ -186,18 +186,15 @@ kernels::AttentionBackwardQkvArgs<T> FlashPlan<T>::attention_gradients(int layer
   const Block& b = blocks_[layer];
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
   const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv_);
-  kernels::AttentionBackwardInputs<T> inputs{
-      .q = heads.q(),
-      .k = heads.k(),
-      .v = heads.v(),
-      .dout = this->heads_in_rows(d_o().data, c.heads, d_o().ld),
-      .lse = b.lse,
-      .scale = this->attention_scale(),
-      .precision = this->dot_precision()};
+  kernels::AttentionBackwardInputs<T> inputs{.q = heads.q(),
+                                             .k = heads.k(),
+                                             .v = heads.v(),
+                                             .dout = this->heads_in_rows(d_o(), c.heads),
+                                             .lse = b.lse,
+                                             .scale = this->attention_scale(),
+                                             .precision = this->dot_precision()};
   if (fuses_rope()) inputs.cos = this->setup_.rope.cos, inputs.sin = this->setup_.rope.sin;
-  return {inputs,      this->heads_in_rows(b.o.data, c.heads, b.o.ld),
-          d_heads.q(), d_heads.k(),
-          d_heads.v(), delta_,
+  return {inputs, this->heads_in_rows(b.o, c.heads), d_heads.q(), d_heads.k(), d_heads.v(), delta_,
           so_far_};
 }
 

@@ -39,7 +39,8 @@ class FlashPlan final : public Plan<T> {
   void activate(int layer, bool keep);
   // A norm is needed by one product only. It lies where the next tensor of its size will be
   // written, so that a cache need not write it to memory: n(i) in o, that of h in x(i + 1). The
-  // backward pass makes both again, n(i) where q, k and v have been.
+  // backward pass makes both again, n(i) where q, k and v have been. Where rows or heads have gaps,
+  // which must stay zero, only tensors of one width share memory.
   bool keeps_norms() const override { return false; }
   Tensor<T> n(int i) const override {
     return i == this->config().layers ? Plan<T>::n(i) : norm_in(blocks_[i].o);
@@ -47,7 +48,7 @@ class FlashPlan final : public Plan<T> {
   Tensor<T> n_again(int i) const { return norm_in(blocks_[i].qkv); }
   Tensor<T> m(int i) const { return this->x(i + 1); }
   Tensor<T> norm_in(Tensor<T> t) const {
-    return wide_n_.data ? wide_n_ : matrix_of(t.data, this->rows(), this->config().dim);
+    return own_n_.data ? own_n_ : matrix_of(t.data, this->rows(), this->config().dim);
   }
 
   // What a block keeps for its backward pass. With recompute, gate_up and act are shared by all.
@@ -63,13 +64,13 @@ class FlashPlan final : public Plan<T> {
   std::vector<Block> blocks_;
 
   // What lives within a block's passes only.
-  Tensor<T> wide_n_;    // [R, D], the norms n(i) if o is narrower than they are
-  Tensor<T> d_qkv_;     // [R, (H + 2G)K]
-  Tensor<T> wide_d_o_;  // [R, HK], the gradient of o if it is wider than dn_, where it is else
-  Tensor<T> d_h_;       // [R, D], the gradient of h
+  Tensor<T> own_n_;    // [R, D], the norms n(i) where they cannot lie in o
+  Tensor<T> d_qkv_;    // [R, (H + 2G)K]
+  Tensor<T> own_d_o_;  // [R, HK], the gradient of o where it cannot lie in dn_
+  Tensor<T> d_h_;      // [R, D], the gradient of h
   Tensor<T> d_o() const {
-    return wide_d_o_.data ? wide_d_o_
-                          : matrix_of(this->dn_.data, this->rows(), this->config().query_width());
+    return own_d_o_.data ? own_d_o_
+                         : matrix_of(this->dn_.data, this->rows(), this->config().query_width());
   }
   bool one_pass_ = false;              // all gradients of attention in one kernel
   Tensor<float> delta_;                // [B H, T]

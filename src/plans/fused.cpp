@@ -20,7 +20,7 @@ void FusedPlan<T>::place(Arena& arena) {
     b.o = take(c.query_width());
     b.h = take(c.dim), b.m = take(c.dim);
     b.r = matrix_of(arena.take<float>(this->rows()), this->rows(), 1);
-    b.gate_up = take(2 * c.ffn), b.act = take(c.ffn);
+    b.gate_up = take(c.gate_up_width()), b.act = take(c.ffn);
   }
   branch_ = take(c.dim);
   qkv_ = take(c.qkv_width());
@@ -43,7 +43,7 @@ void FusedPlan<T>::block_forward(int layer) {
   this->rope(heads.k(), b.apart.k);
   this->copy_heads(heads.v(), b.apart.v);
   this->attend(b.apart, b.weights, o_apart_);
-  this->copy_heads(o_apart_, this->heads_in_rows(b.o.data, c.heads, b.o.ld));
+  this->copy_heads(o_apart_, this->heads_in_rows(b.o, c.heads));
   this->made(layer, "attention", b.o);
 
   this->linear(b.o, w.o, branch_);
@@ -51,7 +51,7 @@ void FusedPlan<T>::block_forward(int layer) {
   this->made(layer, "residual", b.h), this->made(layer, "ffn_norm", b.m);
 
   this->linear(b.m, w.gate_up, b.gate_up);
-  const Halves<T> ffn(b.gate_up);
+  const Halves<T> ffn(b.gate_up, this->config().ffn);
   launch(this->stream_, kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = b.act});
   this->made(layer, "activation", b.act);
   this->linear(b.act, w.down, branch_);
@@ -75,7 +75,7 @@ void FusedPlan<T>::ffn_backward(int layer) {
 
   this->linear_backward(b.act, w.down, d, d_act_, g.down);
   this->made(layer, "d_activation", d_act_);
-  const Halves<T> ffn(b.gate_up);  // becomes its own gradient
+  const Halves<T> ffn(b.gate_up, this->config().ffn);  // becomes its own gradient
   launch(this->stream_,
          kernels::SiluUpBackwardArgs<T>{
              .gate = ffn.gate, .up = ffn.up, .dy = d_act_, .dgate = ffn.gate, .dup = ffn.up});
@@ -96,7 +96,7 @@ void FusedPlan<T>::attention_backward(int layer) {
 
   this->linear_backward(b.o, w.o, d, d_o_, g.o);
   this->made(layer, "d_attention", d_o_);
-  this->copy_heads(this->heads_in_rows(d_o_.data, c.heads, d_o_.ld), o_apart_);
+  this->copy_heads(this->heads_in_rows(d_o_, c.heads), o_apart_);
   this->attend_backward(b.apart, b.weights, o_apart_, d_apart_);
 
   const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, qkv_);

@@ -29,7 +29,8 @@ class PackedHeads {
 
  private:
   Tensor<T> heads(int column, int count) const {
-    return heads_of(qkv_.data + column, batch_, seq_, count, config_.head_dim, qkv_.ld);
+    return heads_of(qkv_.data + column, batch_, seq_, count, config_.head_dim, qkv_.ld,
+                    config_.head_pitch());
   }
   Tensor<T> rows(int column, int width) const {
     return matrix_of(qkv_.data + column, qkv_.rows, width, qkv_.ld);
@@ -40,14 +41,14 @@ class PackedHeads {
   Tensor<T> qkv_;
 };
 
-// Rows of [gate | up].
+// Rows of [gate | up], each of `ffn` columns and the gap behind them.
 template <class T>
 struct Halves {
   Tensor<T> gate, up;
 
-  explicit Halves(Tensor<T> both)
-      : gate(matrix_of(both.data, both.rows, both.cols / 2, both.ld)),
-        up(matrix_of(both.data + both.cols / 2, both.rows, both.cols / 2, both.ld)) {}
+  Halves(Tensor<T> both, int ffn)
+      : gate(matrix_of(both.data, both.rows, ffn, both.ld)),
+        up(matrix_of(both.data + both.cols / 2, both.rows, ffn, both.ld)) {}
 };
 
 }  // namespace cria

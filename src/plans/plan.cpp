@@ -112,7 +112,7 @@ void Plan<T>::backward(const Batch& batch) {
   made("d_embedding", d_);
   // With a tied head the table's gradient has begun with the head's.
   const Tensor<T> table = setup_.gradients.embedding;
-  if (!config().tied) stream_.fill(table.data, 0, table.bytes());
+  if (!config().tied) stream_.fill(table.data, 0, table.rows * table.ld * sizeof(T));
   launch(stream_, kernels::EmbeddingBackwardArgs<T>{.order = batch.order,
                                                     .starts = batch.starts,
                                                     .ids = batch.ids,
@@ -157,18 +157,14 @@ void Plan<T>::norm_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const f
 
 template <class T>
 void Plan<T>::rope(Tensor<const T> heads, Tensor<T> to) {
-  launch(stream_, kernels::RopeForwardArgs<T>{.x = kernels::halves_of(heads),
-                                              .cos = setup_.rope.cos,
-                                              .sin = setup_.rope.sin,
-                                              .y = kernels::halves_of(to)});
+  launch(stream_, kernels::RopeForwardArgs<T>{
+                      .x = heads, .cos = setup_.rope.cos, .sin = setup_.rope.sin, .y = to});
 }
 
 template <class T>
 void Plan<T>::rope_backward(Tensor<const T> heads, Tensor<T> to) {
-  launch(stream_, kernels::RopeBackwardArgs<T>{.x = kernels::halves_of(heads),
-                                               .cos = setup_.rope.cos,
-                                               .sin = setup_.rope.sin,
-                                               .y = kernels::halves_of(to)});
+  launch(stream_, kernels::RopeBackwardArgs<T>{
+                      .x = heads, .cos = setup_.rope.cos, .sin = setup_.rope.sin, .y = to});
 }
 
 template <class T>
@@ -232,7 +228,7 @@ const std::string& find_plan(std::string_view name) {
 }
 
 void check_step_size(std::string_view plan, const ModelConfig& config, int batch, int seq) {
-  const double tokens = double(batch) * seq;
+  const double tokens = double(batch) * seq, dim = pitch_of(config.dim);
   if (2 * tokens * config.heads > kMostSize)
     fail_f(
         "{} sequences of {} tokens with {} heads are more rows than kernels can count ({}): make "
@@ -243,7 +239,7 @@ void check_step_size(std::string_view plan, const ModelConfig& config, int batch
         "plan flash has heads of at most {} columns, and the model's have {}: make them narrower, "
         "or choose another plan",
         kWidestHead, config.head_dim);
-  if (plan == "baseline" && tokens * config.dim > kMostSize)
+  if (plan == "baseline" && tokens * dim > kMostSize)
     fail_f(
         "{} sequences of {} tokens of width {} are more than plan baseline adds up at once ({}): "
         "make batch or seq smaller, or choose another plan",

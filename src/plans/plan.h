@@ -13,6 +13,7 @@
 #include "kernels/list.h"
 #include "model/weights.h"
 #include "plans/products.h"
+#include "plans/rope_tables.h"
 #include "runtime/arena.h"
 
 namespace cria {
@@ -25,10 +26,6 @@ struct Batch {
   Tensor<const int32_t> order;   // [R]
   Tensor<const int32_t> starts;  // [R + 1]
   Tensor<const int32_t> ids;     // [R]
-};
-
-struct RopeTables {
-  Tensor<const float> cos, sin;  // [S, K/2]
 };
 
 template <class T>
@@ -61,8 +58,9 @@ class Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  // Takes the memory of activations: once to count, once for real (see runtime/arena.h). A plan's
-  // own tensors come after those of this class.
+  // Takes the memory of activations: once to count, once for real (see runtime/arena.h), zeros, so
+  // that gaps between rows and heads are and stay zero. A plan's own tensors come after those of
+  // this class.
   virtual void place(Arena& arena);
 
   // Embedding to loss. With `gradient`, the logits become their gradient, divided by the number of
@@ -113,15 +111,11 @@ class Plan {
   void linear_dw(Tensor<const T> x, Tensor<const T> dy, Tensor<T> dw);
   void linear_dx(Tensor<const T> dy, Tensor<const T> w, Tensor<T> dx);
 
-  // Heads of width K inside rows of `ld` elements: [B, T, heads, K].
+  // Heads of width K inside rows: [B, T, heads, K].
   template <class E>
-  Tensor<E> heads_in_rows(E* data, int heads, int64_t ld) const {
-    return heads_of(data, setup_.batch, setup_.seq, heads, config().head_dim, ld);
-  }
-  // Heads apart: [B, heads, T, K].
-  template <class E>
-  Tensor<E> heads_apart(E* data, int heads) const {
-    return batch_of(data, setup_.batch * heads, setup_.seq, config().head_dim);
+  Tensor<E> heads_in_rows(Tensor<E> rows, int heads) const {
+    return heads_of(rows.data, setup_.batch, setup_.seq, heads, config().head_dim, rows.ld,
+                    config().head_pitch());
   }
 
   // Tells whoever watches about a tensor of block `layer`, or of the ends.
@@ -138,7 +132,7 @@ class Plan {
   const ModelConfig& config() const { return setup_.config; }
   int rows() const { return setup_.batch * setup_.seq; }
   Tensor<T> take(Arena& arena, int cols) const {
-    return matrix_of(arena.take<T>(int64_t{rows()} * cols), rows(), cols);
+    return pitched_matrix(arena.take<T>(rows() * pitch_of(int64_t{cols})), rows(), cols);
   }
   kernels::DotPrecision dot_precision() const {
     return setup_.precision == Precision::tf32 ? kernels::DotPrecision::kTf32

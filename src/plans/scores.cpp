@@ -14,24 +14,28 @@ void ScoresPlan<T>::place(Arena& arena) {
 template <class T>
 typename ScoresPlan<T>::Heads ScoresPlan<T>::take_heads(Arena& arena) const {
   const ModelConfig& c = this->config();
-  auto keys = [&] { return this->heads_apart(this->take(arena, c.kv_width()).data, c.kv_heads); };
   Heads heads;
   heads.q = take_queries(arena);
-  heads.k = keys();
-  heads.v = keys();
+  heads.k = take_apart(arena, c.kv_heads, c.head_dim);
+  heads.v = take_apart(arena, c.kv_heads, c.head_dim);
   return heads;
 }
 
 template <class T>
+Tensor<T> ScoresPlan<T>::take_apart(Arena& arena, int heads, int cols) const {
+  Tensor<T> t = pitched_batch<T>(nullptr, this->setup_.batch * heads, this->setup_.seq, cols);
+  t.data = arena.take<T>(t.batch * t.batch_stride);
+  return t;
+}
+
+template <class T>
 Tensor<T> ScoresPlan<T>::take_queries(Arena& arena) const {
-  const ModelConfig& c = this->config();
-  return this->heads_apart(this->take(arena, c.query_width()).data, c.heads);
+  return take_apart(arena, this->config().heads, this->config().head_dim);
 }
 
 template <class T>
 Tensor<T> ScoresPlan<T>::take_scores(Arena& arena) const {
-  const int matrices = this->setup_.batch * this->config().heads, seq = this->setup_.seq;
-  return batch_of(arena.take<T>(int64_t{matrices} * seq * seq), matrices, seq, seq);
+  return take_apart(arena, this->config().heads, this->setup_.seq);
 }
 
 template <class T>
@@ -59,7 +63,9 @@ void ScoresPlan<T>::attend_backward(const Heads& heads, Tensor<T> weights, Tenso
 template <class T>
 Tensor<T> ScoresPlan<T>::by_group(Tensor<T> apart) const {
   const int per_group = this->config().heads / this->config().kv_heads;
-  return batch_of(apart.data, apart.batch / per_group, per_group * apart.rows, apart.cols);
+  const int rows = per_group * pitch_of(apart.rows);
+  return {apart.data, apart.batch / per_group,       rows, static_cast<int>(apart.ld),
+          apart.ld,   per_group * apart.batch_stride};
 }
 
 template <class T>

@@ -18,8 +18,9 @@ class ScoresPlan : public Plan<T> {
     Tensor<T> k, v;  // [B, G, T, K]
   };
   Heads take_heads(Arena& arena) const;
-  Tensor<T> take_queries(Arena& arena) const;  // [B, H, T, K]
-  Tensor<T> take_scores(Arena& arena) const;   // [B, H, T, T]
+  Tensor<T> take_apart(Arena& arena, int heads, int cols) const;  // [B, heads, T, cols]
+  Tensor<T> take_queries(Arena& arena) const;                     // [B, H, T, K]
+  Tensor<T> take_scores(Arena& arena) const;                      // [B, H, T, T]
 
   void copy_heads(Tensor<const T> x, Tensor<T> y);
 
@@ -34,7 +35,7 @@ class ScoresPlan : public Plan<T> {
   // d, the weights' gradient, becomes that of the products.
   virtual void softmax_backward(Tensor<T> weights, Tensor<T> d) = 0;
 
-  // The matrices of a group's heads, one above the other: [B G] of [H/G T, cols].
+  // The matrices of a group's heads, one above the other with their gaps: [B G] of [H/G T, cols].
   Tensor<T> by_group(Tensor<T> apart) const;
   // A product for each group.
   void multiply_groups(Transposed transposed, Tensor<const T> a, Tensor<const T> b, Tensor<T> c);

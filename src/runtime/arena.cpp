@@ -33,6 +33,10 @@ void Arena::commit() {
   used_ = 0;
 }
 
+void Arena::clear() {
+  if (buffer_) buffer_->fill_bytes(0);
+}
+
 size_t Arena::checked_bytes(int64_t count, size_t size) {
   if (count < 0 || static_cast<size_t>(count) > std::numeric_limits<size_t>::max() / 2 / size) {
     fail_f("an arena cannot give out {} elements of {} bytes", count, size);

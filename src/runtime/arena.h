@@ -29,6 +29,9 @@ class Arena {
   // Allocates what the plan needed, and starts again from the beginning.
   void commit();
 
+  // Zeros everywhere.
+  void clear();
+
   Device device() const { return device_; }
   bool planning() const { return !buffer_; }
   size_t used_bytes() const { return used_; }

@@ -9,17 +9,13 @@
 namespace cria {
 namespace {
 
-// Views of a flat array as the file's tensors; norms are vectors there.
+// Views of a flat array as the file's tensors.
 template <class T>
 std::vector<NamedTensor<T>> named(const WeightMap& map, std::span<T> flat,
                                   const std::string& prefix = "") {
   std::vector<NamedTensor<T>> out;
-  for (const WeightEntry& e : map.entries()) {
-    std::vector<int64_t> shape;
-    if (e.rows > 1) shape.push_back(e.rows);
-    shape.push_back(e.cols);
-    out.push_back({prefix + e.name, shape, flat.data() + e.offset});
-  }
+  for (const WeightEntry& e : map.entries())
+    out.push_back({prefix + e.name, e.shape, flat.data() + e.offset, e.runs});
   return out;
 }
 

@@ -30,18 +30,6 @@ void Trainer::initialise(uint64_t seed) {
 
 namespace {
 
-RopeTables upload_rope(const ModelConfig& config, int positions, Buffer& buffer) {
-  const int half = config.head_dim / 2;
-  const size_t count = size_t(positions) * half;
-  std::vector<float> tables(2 * count);
-  kernels::fill_rope_tables(rope_frequencies(config), positions, tables.data(),
-                            tables.data() + count);
-  buffer = Buffer(buffer.device(), tables.size() * sizeof(float));
-  buffer.copy_from_host(tables.data(), buffer.bytes());
-  const float* cos = buffer.as<float>();
-  return {matrix_of(cos, positions, half), matrix_of(cos + count, positions, half)};
-}
-
 // Notes in which configurations the kernels of a first step run, if nobody else records it.
 class NoteConfigurations {
  public:
@@ -159,11 +147,12 @@ TrainerOf<T>::TrainerOf(const TrainerOptions& o)
                     .gradients = view_weights(map_, o.model, gradients_.as<T>()),
                     .vector_gradients = vector_of(gradients_.as<T>() + map_.matrices(),
                                                   static_cast<int>(map_.size() - map_.matrices())),
-                    .rope = upload_rope(o.model, o.seq, rope_),
+                    .rope = upload_rope_tables(rope_frequencies(o.model), o.seq, rope_),
                     .precision = o.precision,
                     .recompute = o.recompute});
   plan_->place(activations_);
   activations_.commit();
+  activations_.clear();
   plan_->place(activations_);
 }
 
@@ -320,7 +309,7 @@ void TrainerOf<T>::watch(const HostBatch& batch, const Watch& watch) {
   stream_.synchronize();
   for (const WeightEntry& e : map_.entries())
     watch({"gradient of " + e.name, dtype_of<T>, gradients_.as<T>() + e.offset, e.rows, e.cols,
-           e.cols});
+           e.ld});
 }
 
 template <class T>

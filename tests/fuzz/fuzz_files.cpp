@@ -69,7 +69,7 @@ struct SmallModel {
     const ModelTensors stored(folder);
     for (const auto& [name, tensor] : stored.tensors()) {
       std::vector<float> out(NamedTensor<float>{name, tensor.shape, nullptr}.size());
-      read_floats(tensor, out);
+      read_floats(tensor, 0, out);
     }
   }
 };

@@ -36,9 +36,8 @@ struct Layout {
   int cols() const { return head_dim * (heads_in_rows ? heads : 1); }
   template <class T>
   Tensor<T> view(T* data) const {
-    return halves_of(heads_in_rows
-                         ? heads_of(data, batch, positions, heads, head_dim, heads * head_dim)
-                         : batch_of(data, batch * heads, positions, head_dim));
+    return heads_in_rows ? heads_of(data, batch, positions, heads, head_dim, heads * head_dim)
+                         : batch_of(data, batch * heads, positions, head_dim);
   }
 };
 
@@ -51,8 +50,9 @@ void check_rope(Case& t, const Layout& l, const Layout& to, bool in_place) {
   auto& cos = t.fp32_input("cos", {l.positions + l.offset, half});
   auto& sin = t.fp32_input("sin", {l.positions + l.offset, half});
   std::vector<float> cosines((l.positions + l.offset) * half), sines(cosines.size());
-  fill_rope_tables(rope_frequencies(kTheta, l.head_dim), l.positions + l.offset, cosines.data(),
-                   sines.data());
+  fill_rope_tables(rope_frequencies(kTheta, l.head_dim),
+                   matrix_of(cosines.data(), l.positions + l.offset, half),
+                   matrix_of(sines.data(), l.positions + l.offset, half));
   for (int p = 0; p < l.positions + l.offset; ++p)
     for (int i = 0; i < half; ++i)
       cos.set(p, i, cosines[p * half + i]), sin.set(p, i, sines[p * half + i]);
@@ -140,7 +140,8 @@ TEST(RopeBackward, ReferenceIsTheDerivative) {
 
 TEST(RopeTables, HoldTheAngles) {
   float cos[3 * 2], sin[3 * 2];
-  fill_rope_tables(rope_frequencies(100, 4), 3, cos, sin);  // frequencies 1 and 1/10
+  fill_rope_tables(rope_frequencies(100, 4), matrix_of(cos, 3, 2),
+                   matrix_of(sin, 3, 2));  // 1, 1/10
   for (int t = 0; t < 3; ++t) {
     EXPECT_FLOAT_EQ(cos[2 * t], std::cos(double(t)));
     EXPECT_FLOAT_EQ(sin[2 * t], std::sin(double(t)));

@@ -59,7 +59,7 @@ TEST_F(Safetensors, RoundTripInEveryType) {
       EXPECT_EQ(tensor.name, want.name);
       EXPECT_EQ(tensor.shape, want.shape);
       std::vector<float> got(want.size());
-      read_floats(tensor, got);
+      read_floats(tensor, 0, got);
       for (size_t i = 0; i < got.size(); ++i) {
         const float rounded = with_dtype(
             type, [&](auto z) { return to_float(from_float<decltype(z)>(want.data[i])); });
@@ -78,7 +78,7 @@ TEST_F(Safetensors, ScalarsAndUnalignedDataAreRead) {
              make_file(R"( {"s":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 4));
   const SafetensorsFile file(folder_ / "x");
   float value = 0;
-  read_floats(file.tensors().at(0), {&value, 1});
+  read_floats(file.tensors().at(0), 0, {&value, 1});
   uint32_t bits;
   std::memcpy(&bits, &value, 4);
   EXPECT_EQ(bits, 0x01010101u);
@@ -94,7 +94,7 @@ TEST_F(Safetensors, OtherTypesAreRefusedWhenUsed) {
              make_file(one_tensor(R"("dtype":"I64","shape":[1],"data_offsets":[0,8])"), 8));
   const SafetensorsFile file(folder_ / "x");
   std::vector<float> out(1);
-  expect_error([&] { read_floats(file.tensors()[0], out); }, {"/x", "\"w\"", "I64", "convert"});
+  expect_error([&] { read_floats(file.tensors()[0], 0, out); }, {"/x", "\"w\"", "I64", "convert"});
 }
 
 TEST_F(Safetensors, RefusesDamagedFiles) {
@@ -184,7 +184,7 @@ TEST_F(Safetensors, ShardsRoundTrip) {
   ASSERT_EQ(model.tensors().size(), 8u);
   for (const auto& want : floats) {
     std::vector<float> got(want.size());
-    read_floats(model.tensors().at(want.name), got);
+    read_floats(model.tensors().at(want.name), 0, got);
     EXPECT_TRUE(std::equal(got.begin(), got.end(), want.data)) << want.name;
   }
 }
@@ -197,7 +197,7 @@ TEST_F(Safetensors, AnOlderModelIsReplacedWhole) {
                         shard_bytes);
     const ModelTensors model(folder_.path());
     std::vector<float> got(5);
-    read_floats(model.tensors().at("a"), got);
+    read_floats(model.tensors().at("a"), 0, got);
     return std::equal(got.begin(), got.end(), data);
   };
   for (const int64_t shard_bytes : {100, 20, 100, 20})

@@ -5,13 +5,14 @@
 #include <cmath>
 #include <set>
 
+#include "base/rng.h"
 #include "runtime/on_device.h"
 
 namespace cria::test {
 namespace {
 
 ModelConfig odd_config(bool tied) {
-  return {.dim = 24,
+  return {.dim = 27,
           .layers = 2,
           .heads = 4,
           .kv_heads = 2,
@@ -29,7 +30,14 @@ TEST(WeightMap, EveryWeightHasAPlaceOfItsOwn) {
     std::set<std::string> names;
     for (const WeightEntry& e : map.entries()) {
       EXPECT_GE(e.offset, end) << e.name;
-      end = e.offset + e.size();
+      int64_t elements = 0, next = 0;
+      e.runs.each([&](int64_t place, int64_t first, int64_t count) {
+        EXPECT_GE(e.offset + place, end) << e.name;
+        EXPECT_EQ(first, next) << e.name;
+        end = e.offset + place + count, next = first + count, elements += count;
+      });
+      EXPECT_EQ(elements, e.size()) << e.name;
+      EXPECT_EQ(elements, e.is_matrix() ? e.shape[0] * e.shape[1] : e.shape[0]) << e.name;
       EXPECT_TRUE(names.insert(e.name).second) << e.name;
     }
     EXPECT_LE(end, map.size());
@@ -40,7 +48,49 @@ TEST(WeightMap, EveryWeightHasAPlaceOfItsOwn) {
 TEST(WeightMap, MatricesComeBeforeVectors) {
   const WeightMap map(odd_config(false));
   for (const WeightEntry& e : map.entries())
-    EXPECT_EQ(e.rows > 1, e.offset < map.matrices()) << e.name;
+    EXPECT_EQ(e.is_matrix(), e.offset < map.matrices()) << e.name;
+}
+
+// What a kernel takes as an operand begins and steps at whole 16 bytes of every type: rows, parts of
+// joined matrices, and heads in either direction. Behind a matrix there is room for rows that make
+// its height whole, too.
+TEST(WeightMap, PartsBeginAtWholeVectors) {
+  const ModelConfig c = odd_config(false);
+  const WeightMap map(c);
+  std::vector<float> data(map.size());
+  for (size_t i = 0; i < map.entries().size(); ++i) {
+    const WeightEntry& e = map.entries()[i];
+    EXPECT_EQ(e.offset % 8, 0) << e.name;
+    EXPECT_EQ(e.ld % 8, 0) << e.name;
+    EXPECT_GE(e.ld, e.cols) << e.name;
+    if (!e.is_matrix()) continue;
+    const int64_t end = i + 1 < map.entries().size() ? map.entries()[i + 1].offset : map.matrices();
+    EXPECT_GE(end - e.offset, pitch_of(e.rows) * e.ld) << e.name;
+  }
+  const WeightEntry& q = map.find("model.layers.1.self_attn.q_proj.weight");
+  const WeightEntry& o = map.find("model.layers.1.self_attn.o_proj.weight");
+  EXPECT_EQ(q.rows, 4 * 8), EXPECT_EQ(o.cols, 4 * 8);
+  EXPECT_EQ(q.shape, (std::vector<int64_t>{4 * 6, 27}));
+  EXPECT_EQ(o.shape, (std::vector<int64_t>{27, 4 * 6}));
+  // Row 7 of q is the second of head 1, column 7 of o likewise.
+  std::vector<int64_t> q_row(q.size(), -1), o_column(o.size(), -1);
+  const auto places = [](const WeightEntry& e, std::vector<int64_t>& out) {
+    e.runs.each([&](int64_t place, int64_t first, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) out[first + i] = place + i;
+    });
+  };
+  places(q, q_row), places(o, o_column);
+  EXPECT_EQ(q_row[7 * 27], 9 * 32);
+  EXPECT_EQ(o_column[2 * 24 + 7], 2 * 32 + 9);
+}
+
+TEST(WeightMap, WithoutGapsMatricesLieAsInFiles) {
+  const WeightMap map(find_preset("small").model);
+  for (const WeightEntry& e : map.entries()) {
+    int runs = 0;
+    e.runs.each([&](int64_t, int64_t, int64_t) { ++runs; });
+    EXPECT_EQ(runs, 1) << e.name;
+  }
 }
 
 TEST(WeightMap, CountsLlama1b) {
@@ -63,7 +113,8 @@ TEST(Weights, JoinedViewsCoverTheirParts) {
     EXPECT_EQ(l.qkv.row(l.q.rows), l.k.row(0));
     EXPECT_EQ(l.qkv.row(l.q.rows + l.k.rows), l.v.row(0));
     EXPECT_EQ(l.qkv.rows, l.q.rows + l.k.rows + l.v.rows);
-    EXPECT_EQ(l.gate_up.row(l.gate.rows), l.up.row(0));
+    EXPECT_EQ(l.gate_up.row(pitch_of(l.gate.rows)), l.up.row(0));
+    EXPECT_EQ(l.gate_up.rows, 2 * pitch_of(l.gate.rows));
   }
   EXPECT_EQ(w.head.data, w.embedding.data);
 }
@@ -77,16 +128,37 @@ TEST(Weights, InitialisationIsNormalAndSeeded) {
   EXPECT_NE(a, other);
   for (const WeightEntry& e : map.entries()) {
     double sum = 0, squares = 0;
-    for (int64_t i = 0; i < e.size(); ++i)
-      sum += a[e.offset + i], squares += a[e.offset + i] * a[e.offset + i];
+    for (int64_t i = e.offset; i < e.offset + e.size(); ++i)  // this model has no gaps
+      sum += a[i], squares += a[i] * a[i];
     const double n = double(e.size());
-    if (e.rows == 1) {
+    if (!e.is_matrix()) {
       EXPECT_EQ(sum, n) << e.name;
     } else {  // five deviations of mean and variance
       EXPECT_NEAR(sum / n, 0, 5 * 0.02 / std::sqrt(n)) << e.name;
       EXPECT_NEAR(squares / n, 0.0004, 5 * 0.0004 * std::sqrt(2 / n)) << e.name;
     }
   }
+}
+
+// The values are those of the file's element, wherever gaps put it; gaps are zeros.
+TEST(Weights, GapsDoNotChangeTheFirstWeights) {
+  const WeightMap map(odd_config(true));
+  std::vector<float> data(map.size(), NAN);
+  init_weights(map, 7, data);
+  size_t zeros = 0, all = 0;
+  uint64_t stream = 0;
+  for (const WeightEntry& e : map.entries()) {
+    std::vector<float> want(e.size(), 1.f);
+    if (e.is_matrix()) Rng(7, stream).fill_normal(want, 0.02f);
+    ++stream;
+    e.runs.each([&](int64_t place, int64_t first, int64_t count) {
+      for (int64_t i = 0; i < count; ++i)
+        ASSERT_EQ(data[e.offset + place + i], want[first + i]) << e.name;
+    });
+    all += want.size();
+  }
+  for (const float x : data) zeros += x == 0;
+  EXPECT_EQ(zeros, data.size() - all);
 }
 
 }  // namespace

@@ -36,6 +36,23 @@ TrainerOptions debug_options(Device device, const std::string& plan = "flash") {
           .seq = preset.seq};
 }
 
+// Every width odd, so that rows, heads and joined parts have gaps behind them.
+TrainerOptions odd_options(Device device, const std::string& plan = "flash") {
+  return {.model = {.dim = 27,
+                    .layers = 2,
+                    .heads = 6,
+                    .kv_heads = 2,
+                    .head_dim = 10,
+                    .ffn = 37,
+                    .vocab = 53,
+                    .context = 32,
+                    .tied = false},
+          .plan = plan,
+          .device = device,
+          .batch = 2,
+          .seq = 19};
+}
+
 // Those that are built.
 std::vector<DType> trained_types(Device device) {
   std::vector<DType> out;
@@ -220,6 +237,57 @@ TEST_P(TrainerTest, ItsStateIsAllThereIs) {
     for (const auto which : {weights, m, v})
       EXPECT_TRUE(bits_of(*a, which) == bits_of(*b, which)) << name_of(dtype);
   }
+}
+
+// What products run over and kernels leave alone.
+TEST_P(TrainerTest, GapsAreZerosAndStaySo) {
+  using enum Trainer::State;
+  for (const std::string& plan : plan_names())
+    for (const DType dtype : trained_types(device())) {
+      TrainerOptions o = odd_options(device(), plan);
+      o.dtype = dtype, o.accumulate = 2;
+      auto trainer = make_trainer(o);
+      trainer->initialise(1);
+      std::vector<RandomBatch> batches = {RandomBatch(o, 1), RandomBatch(o, 2)};
+      const std::vector<HostBatch> views = {batches[0].view(), batches[1].view()};
+      for (int i = 0; i < 3; ++i) trainer->step(views, 1e-2f);
+      for (const auto which : {weights, m, v}) {
+        std::vector<float> values(trainer->map().size());
+        trainer->read(which, values);
+        int64_t moved = 0;
+        for (const WeightEntry& e : trainer->map().entries())
+          e.runs.each([&](int64_t place, int64_t, int64_t count) {
+            for (int64_t i = e.offset + place; i < e.offset + place + count; ++i)
+              moved += values[i] != 0, values[i] = 0;
+          });
+        EXPECT_GT(moved, trainer->map().parameters() * 9 / 10) << plan;
+        for (const float x : values) ASSERT_EQ(x, 0) << plan << " " << name_of(dtype);
+      }
+      int tensors = 0;
+      trainer->watch(views[0], [&](const Made& made) {
+        if (made.ld < pitch_of(int64_t{made.cols})) return;
+        const int gap = int(pitch_of(int64_t{made.cols})) - made.cols;
+        const KeptTensor kept =
+            keep_tensor(trainer->stream(),
+                        {made.name, made.dtype,
+                         static_cast<const char*>(made.data) + made.cols * size_of(made.dtype),
+                         made.rows, gap, made.ld});
+        for (const double x : kept.values)
+          ASSERT_EQ(x, 0) << plan << " " << name_of(dtype) << ": " << made.name;
+        tensors += gap > 0;
+      });
+      EXPECT_GT(tensors, 10) << plan;
+    }
+}
+
+TEST_P(TrainerTest, PlansAgreeTensorByTensorAtOddSizes) {
+  const TrainerOptions o = odd_options(device());
+  const RandomBatch batch(o, 9);
+  for (const std::string plan : {"fused", "flash"})
+    for (const TensorDifference& d : diff_plans(o, plan, "baseline", 1, batch.view())) {
+      EXPECT_LE(d.relative, d.bound) << plan << ": " << d.name;
+      EXPECT_GT(d.norm, 0) << plan << ": " << d.name;
+    }
 }
 
 TEST_P(TrainerTest, PlansAgreeTensorByTensor) {

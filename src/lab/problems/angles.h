@@ -14,8 +14,10 @@ class Angles {
   Angles(Device device, int positions, int head_dim)
       : positions_(positions), head_dim_(head_dim), cos_(device, bytes()), sin_(device, bytes()) {
     std::vector<float> cos(count()), sin(count());
-    kernels::fill_rope_tables(kernels::rope_frequencies(kTheta, head_dim), positions, cos.data(),
-                              sin.data());
+    const int half = head_dim / 2;
+    kernels::fill_rope_tables(kernels::rope_frequencies(kTheta, head_dim),
+                              pitched_matrix(cos.data(), positions, half),
+                              pitched_matrix(sin.data(), positions, half));
     cos_.copy_from_host(cos.data(), bytes());
     sin_.copy_from_host(sin.data(), bytes());
   }
@@ -28,10 +30,10 @@ class Angles {
 
  private:
   static constexpr double kTheta = 10000;
-  size_t count() const { return size_t(positions_) * head_dim_ / 2; }
+  size_t count() const { return size_t(positions_) * pitch_of(head_dim_ / 2); }
   size_t bytes() const { return count() * sizeof(float); }
   Tensor<const float> table(const Buffer& buffer) const {
-    return matrix_of<const float>(buffer.as<float>(), positions_, head_dim_ / 2);
+    return pitched_matrix<const float>(buffer.as<float>(), positions_, head_dim_ / 2);
   }
 
   int positions_, head_dim_;

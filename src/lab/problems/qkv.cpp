@@ -83,10 +83,10 @@ class Qkv final : public Problem {
     with_float(dtype(), [&](auto t) {
       using T = decltype(t);
       const Tensor<T> y = set.y->tensor<T>();
-      const Tensor<T> halves = kernels::halves_of(
-          heads_of(y.data, y.rows / length_, length_, turned_heads(), head_dim_, y.ld));
+      const Tensor<T> heads =
+          heads_of(y.data, y.rows / length_, length_, turned_heads(), head_dim_, y.ld);
       launch(stream, kernels::RopeForwardArgs<T>{
-                         .x = halves, .cos = angles_->cos(), .sin = angles_->sin(), .y = halves});
+                         .x = heads, .cos = angles_->cos(), .sin = angles_->sin(), .y = heads});
     });
   }
 

@@ -30,12 +30,12 @@ class Rope final : public Problem {
       if (set == 0) x_ = &x, y_ = &y;
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
-        auto halves = [&](T* data) {
-          return kernels::halves_of(heads_of(data, batch, length_, heads_, head_dim_, width));
+        auto heads = [&](const Operand& rows) {
+          const Tensor<T> t = rows.tensor<T>();
+          return heads_of(t.data, batch, length_, heads_, head_dim_, t.ld);
         };
         add_call(Sign > 0 ? "rope" : "rope_backward",
-                 kernels::RopeArgs<T, Sign>{halves(x.tensor<T>().data), angles_->cos(),
-                                            angles_->sin(), halves(y.tensor<T>().data)});
+                 kernels::RopeArgs<T, Sign>{heads(x), angles_->cos(), angles_->sin(), heads(y)});
       });
     }
   }
