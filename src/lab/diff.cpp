@@ -59,13 +59,13 @@ KeptTensor keep_tensor(Stream& stream, const Made& made) {
   KeptTensor out{made.name, made.rows, made.cols, {}};
   out.values.reserve(size_t(made.rows) * made.cols);
   with_dtype(made.dtype, [&]<class T>(T) {
-    std::vector<T> row(made.cols);
-    for (int r = 0; r < made.rows; ++r) {
-      stream.copy(row.data(), static_cast<const T*>(made.data) + r * made.ld,
-                  row.size() * sizeof(T));
+    std::vector<T> run;
+    made.runs.each([&](int64_t place, int64_t, int64_t count) {
+      run.resize(count);
+      stream.copy(run.data(), static_cast<const T*>(made.data) + place, count * sizeof(T));
       stream.synchronize();
-      for (const T x : row) out.values.push_back(static_cast<float>(to_float(x)));
-    }
+      for (const T x : run) out.values.push_back(static_cast<float>(to_float(x)));
+    });
   });
   return out;
 }

@@ -207,7 +207,12 @@ template <class T>
 void Plan<T>::made(const std::string& name, Tensor<const T> t) {
   if (!watch_) return;
   stream_.synchronize();
-  watch_({name, dtype_of<T>, t.data, t.rows, t.cols, t.ld});
+  watch_({name,
+          dtype_of<T>,
+          t.data,
+          t.rows,
+          t.cols,
+          {.middle = t.rows, .inner = t.cols, .middle_step = t.ld}});
 }
 
 template <class T>

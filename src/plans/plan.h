@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/runs.h"
 #include "base/tensor.h"
 #include "kernels/list.h"
 #include "model/weights.h"
@@ -47,7 +48,7 @@ struct Made {
   DType dtype;
   const void* data;  // on the plan's device
   int rows, cols;
-  int64_t ld;
+  Runs runs;  // where its elements lie
 };
 
 template <class T>

@@ -308,8 +308,9 @@ void TrainerOf<T>::watch(const HostBatch& batch, const Watch& watch) {
   plan_->set_watch({});
   stream_.synchronize();
   for (const WeightEntry& e : map_.entries())
-    watch({"gradient of " + e.name, dtype_of<T>, gradients_.as<T>() + e.offset, e.rows, e.cols,
-           e.ld});
+    watch({"gradient of " + e.name, dtype_of<T>, gradients_.as<T>() + e.offset,
+           e.is_matrix() ? static_cast<int>(e.shape[0]) : 1, static_cast<int>(e.shape.back()),
+           e.runs});
 }
 
 template <class T>

@@ -69,7 +69,8 @@ TEST(WeightMap, PartsBeginAtWholeVectors) {
   }
   const WeightEntry& q = map.find("model.layers.1.self_attn.q_proj.weight");
   const WeightEntry& o = map.find("model.layers.1.self_attn.o_proj.weight");
-  EXPECT_EQ(q.rows, 4 * 8), EXPECT_EQ(o.cols, 4 * 8);
+  EXPECT_EQ(q.rows, 4 * 8);
+  EXPECT_EQ(o.cols, 4 * 8);
   EXPECT_EQ(q.shape, (std::vector<int64_t>{4 * 6, 27}));
   EXPECT_EQ(o.shape, (std::vector<int64_t>{27, 4 * 6}));
   // Row 7 of q is the second of head 1, column 7 of o likewise.

@@ -171,17 +171,8 @@ class GoldenTest : public ::testing::TestWithParam<GoldenRun> {
   }
 
   std::vector<double> to_host(const Made& t) const {
-    std::vector<double> out;
-    with_dtype(t.dtype, [&]<class T>(T) {
-      std::vector<T> row(t.cols);
-      for (int r = 0; r < t.rows; ++r) {
-        trainer_->stream().copy(row.data(), static_cast<const T*>(t.data) + r * t.ld,
-                                row.size() * sizeof(T));
-        trainer_->stream().synchronize();
-        for (const T x : row) out.push_back(double(to_float(x)));
-      }
-    });
-    return out;
+    const std::vector<float> values = keep_tensor(trainer_->stream(), t).values;
+    return {values.begin(), values.end()};
   }
 
   Golden golden_;
