@@ -93,7 +93,7 @@ struct AttentionForward {
   static bool fits(const Args& a) {
     constexpr int narrower = C::head_dim > 64 ? C::head_dim / 2 : 0;
     return a.q.cols <= C::head_dim && a.q.cols > narrower && a.k.rows >= a.least_keys() &&
-           (C::head_dim > 128 || multiplies_in<T, C>(a.precision));
+           multiplies_in<T, C>(a.precision);
   }
   // Persistent programs touch the keys of all heads at a time, which a cache must hold, and need
   // several blocks each to be worth it.
@@ -198,7 +198,7 @@ struct AttentionForward {
   }
 };
 
-// Heads of 64 and 128 have tiles of their own; wider ones share one, which multiplies fp32 as fp32.
+// Heads of 64 and 128 have tiles of their own; wider ones share those of 256.
 template <class T>
 struct AttentionSpace {
   template <int M, int N, int D, int S, int Threads, int Resident = 1, bool Persistent = false>
@@ -216,9 +216,11 @@ template <>
 struct AttentionSpace<float> {
   template <int M, int N, int D, DotPrecision Dot = DotPrecision::kFp32>
   using Ampere = AttentionConfig<Lowering::kAmpere, M, N, D, 2, M * 2, 1, Dot>;
+  template <int M, int N, int D>
+  using Tf32 = Ampere<M, N, D, DotPrecision::kTf32>;
   using type = KernelSpace<AttentionForward, float, Ampere<64, 64, 64>, Ampere<64, 32, 128>,
-                           Ampere<64, 64, 64, DotPrecision::kTf32>,
-                           Ampere<64, 32, 128, DotPrecision::kTf32>, Ampere<64, 32, 256>>;
+                           Tf32<64, 64, 64>, Tf32<64, 32, 128>, Tf32<128, 16, 256>,
+                           Tf32<64, 32, 256>, Ampere<64, 32, 256>>;
 };
 
 template <class T>

@@ -17,9 +17,24 @@ struct AttentionBackwardConfig : AttentionConfig<Lower, Queries, Keys, HeadDim, 
                                                  ThreadCount, MinBlocks, Dot, Persistent> {
   using Base = AttentionConfig<Lower, Queries, Keys, HeadDim, StageCount, ThreadCount, MinBlocks,
                                Dot, Persistent>;
-  static constexpr bool overlaps = Overlaps;
+  static constexpr bool overlaps = Overlaps, apart = false;
   static constexpr int band = 32;  // heads whose blocks are started together
   static std::string name() { return Base::name() + (Overlaps ? "_overlap" : ""); }
+};
+
+// For heads wider than 128 on a GPU. What passes by comes one tile at a time, each in a stage of
+// its own, which leaves room in shared memory for larger blocks: 227 KB are 454 rows of 256 16-bit
+// elements. Programs of their own make dk and dv, because 16 rows of both would fill all 255
+// registers of a warp's threads; that multiplies the scores once more. Nothing is left in flight
+// from one step to the next: ptxas would serialise all products, which the other warpgroup's fill.
+template <Lowering Lower, int Queries, int Keys, int HeadDim, int ThreadCount,
+          DotPrecision Dot = DotPrecision::kFp32>
+struct AttentionApartConfig
+    : AttentionBackwardConfig<Lower, Queries, Keys, HeadDim, 3, ThreadCount, 1, false, Dot> {
+  static constexpr bool apart = true, gpu_only = true;
+  static std::string name() {
+    return AttentionApartConfig::AttentionBackwardConfig::name() + "_apart";
+  }
 };
 
 // All blocks of all heads, in order of falling work, shared out among programs. A persistent one

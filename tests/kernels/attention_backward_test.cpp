@@ -155,6 +155,45 @@ const bool grouped = kernel_test<3>(
     },
     kTrainingTypes);
 
+// Heads that no configuration but the widest holds: heads that share keys, queries, keys, width,
+// causal. Several blocks of both, with stages filled more than once.
+const bool wide = kernel_test<5>(
+    "AttentionBackwardWide",
+    {.small = {{2, 70, 200, 256, true},
+               {1, 136, 136, 192, true},
+               {2, 33, 65, 160, false},
+               {3, 20, 41, 136, true},
+               {1, 5, 130, 250, false},
+               {1, 0, 70, 256, false}},
+     .large = {{2, 260, 260, 256, true}, {4, 133, 300, 250, true}, {1, 300, 141, 136, false}}},
+    [](auto& t, int group, int queries, int keys, int head_dim, bool causal) {
+      check_backward(t, {2 * group, 2, queries, keys, head_dim, causal});
+    },
+    kTrainingTypes);
+
+// The first configuration that fits is what runs untuned.
+TEST(AttentionBackwardWide, IsMultipliedAsNarrowerHeadsAre) {
+  const auto names = []<class T>(T, auto precision, int head_dim, auto args) {
+    args.q = args.dout = batch_of<const T>(nullptr, 2, 200, head_dim);
+    args.k = args.v = batch_of<const T>(nullptr, 2, 200, head_dim);
+    args.precision = precision;
+    std::vector<std::string> found;
+    const Kernel& kernel = kernel_registry().get(args.kernel, dtype_of<T>, Target::trace);
+    for (const KernelConfig* config : kernel.fitting(&args, 90)) found.push_back(config->name);
+    return found;
+  };
+  const auto check = [&](int head_dim, const auto& wide, const auto& half) {
+    for (const std::string& name : names(float{}, DotPrecision::kTf32, head_dim, wide))
+      EXPECT_NE(name.find("_tf32"), std::string::npos) << name << ", heads of " << head_dim;
+    const auto first = names(bf16{}, DotPrecision::kFp32, head_dim, half).at(0);
+    EXPECT_EQ(first.find("hopper_"), 0u) << first << ", heads of " << head_dim;
+  };
+  for (const int head_dim : {64, 128, 136, 192, 256}) {
+    check(head_dim, AttentionBackwardQArgs<float>{}, AttentionBackwardQArgs<bf16>{});
+    check(head_dim, AttentionBackwardKvArgs<float>{}, AttentionBackwardKvArgs<bf16>{});
+  }
+}
+
 const bool turned = kernel_test<3>(
     "AttentionBackwardTurned",
     {.small = {{1, 1, 64}, {0, 0, 64}, {65, 65, 64}, {40, 40, 128}, {5, 70, 128}, {36, 132, 64}},
@@ -280,7 +319,9 @@ const bool low_scores = kernel_test<3>(
     kTrainingTypes);
 
 const bool tf32 =
-    kernel_test<3>("AttentionBackwardTf32", {.small = {{65, 65, 64}, {40, 70, 128}, {36, 36, 256}}},
+    kernel_test<3>("AttentionBackwardTf32",
+                   {.small = {{65, 65, 64}, {40, 70, 128}, {36, 36, 256}, {70, 135, 192}},
+                    .large = {{200, 260, 256}}},
                    [](auto& t, int queries, int keys, int head_dim) {
                      check_backward(t, {2, 1, queries, keys, head_dim, true, DotPrecision::kTf32});
                    },

@@ -121,6 +121,20 @@ const bool grouped =
                      check_attention(t, {2, heads, kv_heads, 40, 40, head_dim, true});
                    });
 
+// Heads that no configuration but the widest holds: heads that share keys, queries, keys, width,
+// causal. Several blocks of both, with stages filled more than once.
+const bool wide = kernel_test<5>(
+    "AttentionWide",
+    {.small = {{2, 70, 200, 256, true},
+               {1, 136, 136, 192, true},
+               {2, 33, 65, 160, false},
+               {3, 20, 41, 136, true},
+               {1, 5, 130, 250, false}},
+     .large = {{2, 260, 260, 256, true}, {4, 133, 300, 250, true}, {1, 300, 141, 136, false}}},
+    [](auto& t, int group, int queries, int keys, int head_dim, bool causal) {
+      check_attention(t, {1, 2 * group, 2, queries, keys, head_dim, causal});
+    });
+
 // More blocks than fit at once, into the 132 programs that are traced or a GPU's 396: persistent
 // ones compute up to four, forth and back.
 const bool many = kernel_test<1>("AttentionManyHeads", {.small = {{140}}, .large = {{600}}},
@@ -130,11 +144,29 @@ const bool many = kernel_test<1>("AttentionManyHeads", {.small = {{140}}, .large
                                  {DType::bf16});
 
 const bool tf32 = kernel_test<3>(
-    "AttentionTf32", {.small = {{65, 65, 64}, {40, 70, 128}, {40, 40, 256}}},
+    "AttentionTf32",
+    {.small = {{65, 65, 64}, {40, 70, 128}, {40, 40, 256}, {136, 150, 192}},
+     .large = {{200, 260, 256}}},
     [](auto& t, int queries, int keys, int head_dim) {
       check_attention(t, {1, 2, 1, queries, keys, head_dim, true, DotPrecision::kTf32});
     },
     {DType::f32});
+
+TEST(AttentionTf32, IsWhatHeadsOfAnyWidthAreMultipliedIn) {
+  for (const int head_dim : {32, 64, 128, 136, 192, 256}) {
+    AttentionForwardArgs<float> args{.q = batch_of<const float>(nullptr, 2, 200, head_dim),
+                                     .k = batch_of<const float>(nullptr, 2, 200, head_dim),
+                                     .v = batch_of<const float>(nullptr, 2, 200, head_dim),
+                                     .o = batch_of<float>(nullptr, 2, 200, head_dim),
+                                     .precision = DotPrecision::kTf32};
+    const Kernel& kernel = kernel_registry().get(args.kernel, DType::f32, Target::trace);
+    const auto fitting = kernel.fitting(&args, 90);
+    EXPECT_FALSE(fitting.empty()) << head_dim;
+    for (const KernelConfig* config : fitting)
+      EXPECT_NE(config->name.find("_tf32"), std::string::npos)
+          << config->name << ", heads of " << head_dim;
+  }
+}
 
 // q, k and v as one product leaves them: heads side by side in the rows of a [B * T, (H + 2 G) K]
 // matrix.
