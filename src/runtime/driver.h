@@ -25,6 +25,9 @@ class Driver {
 
   virtual void* allocate(int index, size_t bytes) const = 0;
   virtual void release(int index, void* data) const noexcept = 0;
+  // Host memory that the device reads and writes by itself, so that copies need no detour.
+  virtual void* allocate_host(int index, size_t bytes) const = 0;
+  virtual void release_host(int index, void* data) const noexcept = 0;
 
   virtual MemoryUse memory_use(int index) const = 0;
   // MemoryUse::peak begins anew, where the system permits it.

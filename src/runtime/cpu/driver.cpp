@@ -67,6 +67,8 @@ class CpuDriver final : public Driver {
     return data;
   }
   void release(int, void* data) const noexcept override { std::free(data); }
+  void* allocate_host(int index, size_t bytes) const override { return allocate(index, bytes); }
+  void release_host(int index, void* data) const noexcept override { release(index, data); }
 
   MemoryUse memory_use(int) const override {
     return {

@@ -54,6 +54,14 @@ const Presence& presence() {
       bytes / 1048576.0, index, free / 1048576.0, total / 1048576.0);
 }
 
+[[noreturn]] void fail_out_of_host_memory(size_t bytes) {
+  static_cast<void>(cudaGetLastError());
+  fail_f(
+      "cannot lock {:.1f} MiB of host memory for copies to and from a GPU: use smaller shapes, or "
+      "end other programs",
+      bytes / 1048576.0);
+}
+
 class CudaDriver final : public Driver {
  public:
   int device_count() const override { return presence().count; }
@@ -74,6 +82,17 @@ class CudaDriver final : public Driver {
   }
   void release(int index, void* data) const noexcept override {
     if (cudaSetDevice(index) == cudaSuccess) cudaFree(data);
+  }
+  void* allocate_host(int index, size_t bytes) const override {
+    use(index);
+    void* data = nullptr;
+    const cudaError_t status = cudaMallocHost(&data, bytes);
+    if (status == cudaErrorMemoryAllocation) fail_out_of_host_memory(bytes);
+    check(status, "cudaMallocHost");
+    return data;
+  }
+  void release_host(int index, void* data) const noexcept override {
+    if (cudaSetDevice(index) == cudaSuccess) cudaFreeHost(data);
   }
 
   MemoryUse memory_use(int index) const override {

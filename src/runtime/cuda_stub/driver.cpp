@@ -20,6 +20,8 @@ class AbsentDriver final : public Driver {
   void make_current(int) const override { absent(); }
   void* allocate(int, size_t) const override { absent(); }
   void release(int, void*) const noexcept override {}
+  void* allocate_host(int, size_t) const override { absent(); }
+  void release_host(int, void*) const noexcept override {}
   MemoryUse memory_use(int) const override { absent(); }
   void forget_memory_peak(int) const override { absent(); }
   void* make_stream(int) const override { absent(); }
