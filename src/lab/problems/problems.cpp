@@ -22,6 +22,7 @@ std::vector<ProblemSpec> all_problems() {
                       attention_problems,
                       attention_backward_problems,
                       gemv_problems,
+                      place_qkv_problems,
                       attention_decode_problems,
                       fma_problems})
     for (ProblemSpec& spec : family()) all.push_back(std::move(spec));

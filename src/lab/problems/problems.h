@@ -17,6 +17,7 @@ std::vector<ProblemSpec> cross_entropy_problems();
 std::vector<ProblemSpec> adamw_problems();
 std::vector<ProblemSpec> head_problems();
 std::vector<ProblemSpec> gemv_problems();
+std::vector<ProblemSpec> place_qkv_problems();
 std::vector<ProblemSpec> attention_decode_problems();
 std::vector<ProblemSpec> transpose_problems();
 std::vector<ProblemSpec> gemm_problems();
