@@ -3,6 +3,8 @@
 // Heads that share keys and values are the rows of one matrix. The keys are cut into parts, a
 // program each: a part leaves its own result and the logarithm of its sum of exponentials, by which
 // attention_combine weighs it against the others. A single part writes o itself.
+// The new position may be in device memory: then one launch, kept in a graph, fits all lengths. Its
+// grid is that of the longest, and programs without keys return at once.
 #pragma once
 
 #include "kernels/attention.h"
@@ -14,40 +16,43 @@ template <class T>
 struct AttentionDecodeArgs {
   using Element = T;
   static constexpr const char* kernel = "attention_decode";
-  static constexpr int kLeastKeys = 64;  // of a part
-  Tensor<const T> q;                     // [B * G, R, K], for R heads that share keys
-  Tensor<const T> k;                     // [B * G, S, K]
-  Tensor<const T> v;                     // [B * G, S, K]
-  Tensor<T> o;                           // [B * G, R, K]
+  Tensor<const T> q;         // [B * G, R, K], for R heads that share keys
+  Tensor<const T> k;         // [B * G, S, K]
+  Tensor<const T> v;         // [B * G, S, K]
+  Tensor<T> o;               // [B * G, R, K]
   Tensor<float> parts = {};  // [B * G, P * R, K], for up to P parts (shares.h); one when null
   Tensor<float> logs = {};   // [B * G, P * R]
   float scale = 1;
-  int length = 0;  // keys that count, 1 ... S
+  int length = 0;  // keys that count, 1 ... S; at most, where there is a position
+  Tensor<const int32_t> position = {};  // [1], below length: keys 0 ... position count
 
   template <class V>
   constexpr void operands(V&& visit) {
     visit("q", q), visit("k", k), visit("v", v), visit("o", o);
     visit("parts", parts), visit("logs", logs, element_wise);
+    visit("position", position, element_wise);
   }
   Dims dims() const {
     return {
         {"heads", q.batch * q.rows}, {"kv_heads", k.batch}, {"keys", length}, {"head_dim", q.cols}};
   }
+  static constexpr bool costs_at_most = true;  // where there is a position
   Cost cost() const {
     if (o.size() == 0 || length < 1) return {};
     const double rows = double(q.batch) * q.rows, kept = double(k.batch) * length * k.cols;
     const int n = part_count();
     return {.flops = rows * length * (4.0 * q.cols + 5),
-            .bytes_read = double(q.bytes()) + 2 * kept * sizeof(T),
+            .bytes_read = double(q.bytes() + position.bytes()) + 2 * kept * sizeof(T),
             .bytes_written = n == 1 ? double(o.bytes()) : sizeof(float) * rows * n * (q.cols + 1)};
   }
 
-  constexpr int keys_per_part() const {
-    return round_up(ceil_div(length, parts.data ? parts.rows / q.rows : 1), kLeastKeys);
+  constexpr KeyParts cut() const { return {parts.data ? parts.rows / q.rows : 1}; }
+  // At most, where there is a position.
+  constexpr int part_count() const {
+    return position.data ? cut().bound(length) : cut().count(length);
   }
-  constexpr int part_count() const { return ceil_div(length, keys_per_part()); }
-  // To be launched next, if there are several parts.
-  AttentionCombineArgs<T> combine() const { return {parts, logs, o, part_count()}; }
+  // To be launched next, if there may be several parts.
+  AttentionCombineArgs<T> combine() const { return {parts, logs, o, length, position}; }
 };
 
 // Keys per step; HeadDim is the padded width of a head; Heads per program, 1 or 16.
@@ -89,7 +94,9 @@ struct AttentionDecodeOne : AttentionDecodeBase<T, C> {
   template <class P>
   CRIA_FN static void run(P& p, const AttentionDecodeArgs<T>& a) {
     const int part = p.program_id(0), head = p.program_id(1), kv = p.program_id(2), n = a.q.cols;
-    const int begin = part * a.keys_per_part(), end = min_of(begin + a.keys_per_part(), a.length);
+    const int keys = keys_up_to(p, a.position, a.length), each = a.cut().keys_per_part(keys);
+    const int begin = part * each, end = min_of(begin + each, keys);
+    if (begin >= end) return;
     auto i = column(p.arange(shape<C::keys>));
     auto d = p.arange(shape<C::head_dim>);
     auto j = row(d);
@@ -114,7 +121,7 @@ struct AttentionDecodeOne : AttentionDecodeBase<T, C> {
     auto weights = p.full(shape<C::keys, C::head_dim>, 1.f) * (total * share);
     auto sums = p.keep(p.sum(weights, axis<0>));
     auto o = p.keep(p.sum(acc * share, axis<0>) / sums);
-    if (a.part_count() == 1) {
+    if (keys <= each) {
       p.store(a.o, o, head, 0, kv);
     } else {
       const int r = part * a.q.rows + head;
@@ -137,7 +144,9 @@ struct AttentionDecodeGroup : AttentionDecodeBase<T, C> {
   template <class P>
   CRIA_FN static void run(P& p, const AttentionDecodeArgs<T>& a, Shared& s) {
     const int part = p.program_id(0), r0 = p.program_id(1) * C::heads, kv = p.program_id(2);
-    const int begin = part * a.keys_per_part(), end = min_of(begin + a.keys_per_part(), a.length);
+    const int keys = keys_up_to(p, a.position, a.length), each = a.cut().keys_per_part(keys);
+    const int begin = part * each, end = min_of(begin + each, keys);
+    if (begin >= end) return;
     const float to_log2 = a.scale * kLog2E;
     Tensor<const T> k = a.k, v = a.v;
     k.rows = v.rows = end;
@@ -173,7 +182,7 @@ struct AttentionDecodeGroup : AttentionDecodeBase<T, C> {
           });
           p.combine(total);
           acc *= map([](float t) { return 1.f / t; }, total);
-          if (a.part_count() == 1) {
+          if (keys <= each) {
             p.store(a.o, acc, r0, 0, kv);
           } else {
             const int r = part * a.q.rows + r0, rows = a.q.rows - r0;

@@ -25,7 +25,7 @@ int sum_shares(Device device) { return on_cpu(device) ? kMostShares : by_cores(d
 
 int decode_parts(Device device, int kv_heads, int keys) {
   const int programs = on_cpu(device) ? kDecodePrograms : by_cores(device, 4);
-  const int least = on_cpu(device) ? kLeastKeys : AttentionDecodeArgs<float>::kLeastKeys;
+  const int least = on_cpu(device) ? kLeastKeys : KeyParts::kLeastKeys;
   return std::min(tile::ceil_div(programs, kv_heads), tile::ceil_div(keys, least));
 }
 

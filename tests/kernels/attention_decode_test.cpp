@@ -13,12 +13,14 @@ namespace {
 using namespace kernels;
 
 // sizes: sequences, query heads, key heads, columns of a head, keys that count, parts of them. The
-// cache, of [B, S, G, K], has room for more keys; what is there must not be read.
+// cache, of [B, S, G, K], has room for more keys; what is there must not be read. Where `most` is
+// given, the launch is for up to so many keys, and how many count is in memory.
 template <class Case>
 void check(Case& t, int batch, int heads, int kv_heads, int head_dim, int length, int parts,
-           double spread) {
+           double spread, int most = 0) {
   using T = ElementOf<Case>;
-  const int room = length + 3, width = kv_heads * head_dim, sharing = heads / kv_heads;
+  const int room = std::max(length, most) + 3, width = kv_heads * head_dim,
+            sharing = heads / kv_heads;
   auto& q = t.input("q", {batch * kv_heads, sharing, head_dim}, spread);
   auto &k = t.input("k", {batch, room, width}, spread), &v = t.input("v", {batch, room, width});
   auto& o = t.output("o", {batch * kv_heads, sharing, head_dim});
@@ -63,6 +65,12 @@ void check(Case& t, int batch, int heads, int kv_heads, int head_dim, int length
       .o = o,
       .scale = float(scale),
       .length = length};
+  if (most > 0) {
+    auto& position = t.i32_input("position", {1});
+    position.set(0, 0, length - 1);
+    args.length = most, args.position = position;
+    if (length < most) t.cost_is_a_bound();
+  }
   if (parts == 1) return t.run(args);
   args.parts = t.fp32_scratch("parts", {batch * kv_heads, parts * sharing, head_dim});
   args.logs = t.fp32_scratch("logs", {batch * kv_heads, parts * sharing});
@@ -97,18 +105,38 @@ const bool steep = kernel_test<6>(
     },
     kTrainingTypes);
 
+// One launch for all lengths. 448 keys are cut into more parts than the 449 it is for; parts that
+// are not there hold poison.
+const bool by_position = kernel_test<7>(
+    "AttentionDecodeAtAPosition",
+    {.small = {{1, 1, 1, 1, 1, 1, 1},
+               {1, 2, 2, 64, 5, 1, 9},
+               {1, 4, 2, 64, 1, 2, 129},
+               {1, 4, 2, 64, 64, 2, 129},
+               {1, 2, 2, 64, 65, 2, 129},
+               {1, 6, 2, 64, 129, 2, 129},
+               {1, 2, 2, 64, 448, 7, 449},
+               {1, 4, 1, 64, 448, 7, 449},
+               {2, 8, 1, 128, 70, 3, 200}},
+     .large = {{1, 32, 4, 64, 100, 30, 2000}, {1, 32, 4, 64, 1999, 30, 2000}}},
+    [](auto& t, int batch, int heads, int kv_heads, int head_dim, int length, int parts, int most) {
+      check(t, batch, heads, kv_heads, head_dim, length, parts, 1, most);
+    },
+    kTrainingTypes);
+
 TEST(AttentionDecode, PartsCoverTheKeysAndNoneIsEmpty) {
-  std::vector<float> some(1);
-  for (const int length : {1, 63, 64, 65, 128, 129, 1000, 2048})
-    for (const int most : {1, 2, 3, 7, 40}) {
-      AttentionDecodeArgs<float> a{};
-      a.q = batch_of<const float>(some.data(), 1, 4, 64);
-      a.parts = batch_of(some.data(), 1, most * 4, 64);
-      a.length = length;
-      EXPECT_LE(a.part_count(), most);
-      EXPECT_LT((a.part_count() - 1) * a.keys_per_part(), length);
-      EXPECT_GE(a.part_count() * a.keys_per_part(), length);
+  for (const int most : {1, 2, 3, 7, 40}) {
+    const KeyParts parts{most};
+    int most_parts = 0;
+    for (int keys = 1; keys <= 3000; ++keys) {
+      const int count = parts.count(keys);
+      ASSERT_LE(count, most);
+      ASSERT_LT((count - 1) * parts.keys_per_part(keys), keys);
+      ASSERT_GE(count * parts.keys_per_part(keys), keys);
+      most_parts = std::max(most_parts, count);
+      ASSERT_GE(parts.bound(keys), most_parts) << "of up to " << keys << " keys";
     }
+  }
 }
 
 // At least one key must count, and no more than there are.
