@@ -51,10 +51,12 @@ void run(const DecodeOptions& options, const std::string& command_line) {
   // A token reads every weight but the embedding's table, of which it reads a row.
   const double bytes =
       double(map.parameters() - int64_t{model.vocab} * model.dim) * double(size_of(dtype));
+  Timing on_device;
   const Contender one_token{"a token",
                             [&](Stream&, int) {
                               decoder->feed({&token, 1});
                               decoder->rewind(options.past);
+                              on_device.samples_us.push_back(decoder->device_us());
                             },
                             false};
   const Ceiling read = read_ceiling(device, bytes);
@@ -62,17 +64,18 @@ void run(const DecodeOptions& options, const std::string& command_line) {
   how.stop = &interrupted();
   const auto timings = measure(decoder->stream(), {one_token, read.contender}, how);
   const Ratio share = speed_ratio(timings[0], timings[1]);
-  const double token_us = timings[0].median_us();
+  const double token_us = timings[0].median_us(), device_us = on_device.median_us();
   fmt::print(
       "decoding {:.2f} G parameters in {} on {}, one stream after {} tokens:\n"
-      "  {:.2f} ms a token, {:.2f} tokens/s, {:.1f} GB/s of weights\n"
+      "  {:.3f} ms a token, {:.3f} of it on the device, {:.2f} tokens/s, {:.1f} GB/s of weights\n"
       "  reading alone: {:.1f} GB/s; share {:.1f} % (p10 {:.1f}, p90 {:.1f})\n",
       double(map.parameters()) * 1e-9, name_of(dtype), name_of(device), options.past,
-      token_us * 1e-3, 1e6 / token_us, bytes / token_us * 1e-3, read.rate(timings[1].median_us()),
-      100 * share.median, 100 * share.p10, 100 * share.p90);
+      token_us * 1e-3, device_us * 1e-3, 1e6 / token_us, bytes / token_us * 1e-3,
+      read.rate(timings[1].median_us()), 100 * share.median, 100 * share.p10, 100 * share.p90);
   if (options.json.empty()) return;
   Json json = describe_run(device, command_line);
   json["token_ms"] = token_us * 1e-3;
+  json["device_ms"] = device_us * 1e-3;
   json["gb_per_s"] = bytes / token_us * 1e-3;
   json["share_of_read"] = {{"median", share.median}, {"p10", share.p10}, {"p90", share.p90}};
   write_json(options.json, json);

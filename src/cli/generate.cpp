@@ -63,11 +63,14 @@ int run_generate(const GenerateCommand& o) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   std::optional<Clock::time_point> first;
+  double device_us = 0;  // for the tokens after the first
   const auto tokens =
       generate(*decoder, sampler, prompt, o.tokens, tokenizer->ends(), [&](int32_t token) {
         if (!first) {
           first = Clock::now();
           fmt::print("{}", o.prompt);
+        } else {
+          device_us += decoder->device_us();
         }
         const std::string text = tokenizer->decode_token(token, special);
         std::fwrite(text.data(), 1, text.size(), stdout);
@@ -80,18 +83,23 @@ int run_generate(const GenerateCommand& o) {
   const auto end = Clock::now();
   const double prompt_s = std::chrono::duration<double>(first.value_or(end) - start).count();
   const double rest_s = std::chrono::duration<double>(end - first.value_or(end)).count();
-  const double rate = rest_s > 0 ? double(tokens.size() - 1) / rest_s : 0;
+  const auto rest = tokens.empty() ? 0. : double(tokens.size() - 1);
+  const double rate = rest_s > 0 ? rest / rest_s : 0;
+  const double device_ms = rest > 0 ? device_us * 1e-3 / rest : 0;
   const bool full = std::ssize(tokens) < o.tokens && decoder->length() == how.capacity;
   if (!o.quiet)
-    fmt::print(stderr, "{} tokens of prompt in {:.2f} s, then {} at {:.1f} tokens/s{}\n",
-               prompt.size(), prompt_s, tokens.size(), rate,
+    fmt::print(stderr,
+               "{} tokens of prompt in {:.2f} s, then {} at {:.1f} tokens/s, {:.3f} ms of each on "
+               "the device{}\n",
+               prompt.size(), prompt_s, tokens.size(), rate, device_ms,
                full ? fmt::format("; the context of {} tokens is full", how.capacity) : "");
   if (!o.json.empty())
     write_json(o.json, {{"prompt_tokens", prompt},
                         {"tokens", tokens},
                         {"text", tokenizer->decode(tokens, special)},
                         {"prompt_s", prompt_s},
-                        {"tokens_per_s", rate}});
+                        {"tokens_per_s", rate},
+                        {"device_ms_per_token", device_ms}});
   return 0;
 }
 

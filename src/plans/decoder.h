@@ -1,6 +1,7 @@
 // Decoding: one sequence grows token by token, and the keys and values of its past are kept. A
 // prompt is taken in one go by products; single tokens by products of a vector, which read each
-// weight once.
+// weight once, and on CUDA as one graph, which fits them all: what differs from token to token is
+// in device memory.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +31,19 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // Takes the tokens that follow those taken before, and gives the logits for what comes next, [V].
-  // An Error when the cache is full.
-  virtual std::vector<float> feed(std::span<const int32_t> tokens) = 0;
+  // Takes the tokens that follow those taken before, and gives the logits for what comes next, [V],
+  // which stay until the next call. An Error when the cache is full.
+  virtual std::span<const float> feed(std::span<const int32_t> tokens) = 0;
 
   // The same with the logits after every token, [n, V].
   virtual std::vector<float> feed_all(std::span<const int32_t> tokens) = 0;
 
   // Forgets everything after the first `length` tokens.
   virtual void rewind(int length) = 0;
+
+  // Time that the device took for the last call of feed or feed_all, from the first token's copy to
+  // the arrival of the last logits.
+  virtual double device_us() const = 0;
 
   virtual int length() const = 0;
   virtual int capacity() const = 0;

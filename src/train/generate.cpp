@@ -14,7 +14,7 @@ std::vector<int32_t> generate(Decoder& decoder, TokenSampler& sampler,
                               std::span<const int32_t> prompt, int most,
                               std::span<const int32_t> ends, const OnToken& on_token) {
   std::vector<int32_t> out;
-  std::vector<float> logits = decoder.feed(prompt);
+  std::span<const float> logits = decoder.feed(prompt);
   while (std::ssize(out) < most) {
     const int32_t token = sampler.sample(logits);
     if (std::ranges::find(ends, token) != ends.end()) break;

@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "base/rng.h"
 #include "base/rounding.h"
 #include "lab/diff.h"
 #include "runtime/on_device.h"
+#include "runtime/recorder.h"
 #include "train/generate.h"
 #include "train/trainer.h"
 
@@ -125,6 +128,86 @@ TEST_P(DecoderTest, InPiecesAndAfterARewind) {
   feed(7, 200);
   feed(207, all.size() - 207);
   expect_same(got, reference(), "pieces");
+}
+
+// Where parts of the keys begin and end, at the first token and the last that there is room for. What
+// later tokens have left in the cache must not be read.
+TEST_P(DecoderTest, SingleTokensAtTheEdgesOfParts) {
+  constexpr int kRoom = 700;
+  Rng rng(2);
+  std::vector<int32_t> tokens(kRoom);
+  for (int32_t& token : tokens) token = static_cast<int32_t>(rng.below(config_.vocab));
+  auto d = decoder(kRoom);
+  const auto want = d->feed_all(tokens);
+  const size_t vocab = config_.vocab;
+  for (const int length :
+       {700, 699, 577, 576, 385, 384, 321, 320, 257, 256, 193, 192, 129, 128, 65, 64, 63, 2, 1}) {
+    d->rewind(length - 1);
+    const auto got = d->feed({&tokens[length - 1], 1});
+    expect_same(got, std::span(want).subspan((length - 1) * vocab, vocab),
+                ("token " + std::to_string(length)).c_str());
+  }
+}
+
+// On CUDA single tokens are replayed as a graph unless a recorder is to see their launches.
+TEST_P(DecoderTest, RecordedLaunchesGiveTheSameBits) {
+  auto plain = decoder(), replayed = decoder();
+  Recorder recorder(Recorder::Mode::count);
+  plain->stream().set_recorder(&recorder);
+  for (int i = 0; i < 140; ++i) {
+    recorder.clear();
+    const auto want = plain->feed({&tokens_[i], 1}), got = replayed->feed({&tokens_[i], 1});
+    ASSERT_TRUE(std::ranges::equal(got, want)) << "token " << i;
+    ASSERT_GT(recorder.launches(), 8 * config_.layers) << "token " << i;
+  }
+}
+
+TEST_P(DecoderTest, GoesOnAfterARewindAsBefore) {
+  auto d = decoder();
+  std::vector<std::vector<float>> want;
+  const auto feed = [&](int i) {
+    const auto logits = d->feed({&tokens_[i], 1});
+    return std::vector(logits.begin(), logits.end());
+  };
+  for (int i = 0; i < 70; ++i) want.push_back(feed(i));
+  for (const int back : {69, 60, 3, 0}) {
+    d->rewind(back);
+    d->feed(std::span<const int32_t>(tokens_).subspan(100, 40));  // to be forgotten
+    d->rewind(back);
+    for (int i = back; i < std::min(back + 5, 70); ++i) EXPECT_EQ(feed(i), want[i]) << i;
+    d->rewind(back);
+    for (int i = back; i < 70; ++i) ASSERT_EQ(feed(i), want[i]) << i;
+  }
+}
+
+TEST_P(DecoderTest, TwoAtOnceDoNotMeet) {
+  const auto run = [&](std::span<Decoder* const> decoders) {
+    std::vector<std::vector<float>> out;
+    for (int i = 0; i < 20; ++i)
+      for (size_t which = 0; which < decoders.size(); ++which) {
+        const auto logits = decoders[which]->feed({&tokens_[i + 50 * which], 1});
+        out.emplace_back(logits.begin(), logits.end());
+      }
+    return out;
+  };
+  auto first = decoder(), second = decoder(), alone = decoder();
+  Decoder* const both[] = {first.get(), second.get()};
+  Decoder* const one[] = {alone.get()};
+  const auto together = run(both), apart = run(one);
+  for (size_t i = 0; i < apart.size(); ++i) EXPECT_EQ(together[2 * i], apart[i]) << i;
+  EXPECT_NE(together[0], together[1]);
+}
+
+TEST_P(DecoderTest, SaysHowLongTheDeviceTook) {
+  auto d = decoder();
+  using Clock = std::chrono::steady_clock;
+  for (const int count : {1, 1, 1, 30}) {
+    const auto start = Clock::now();
+    d->feed(std::span<const int32_t>(tokens_).first(count));
+    const std::chrono::duration<double, std::micro> wall = Clock::now() - start;
+    EXPECT_GT(d->device_us(), 0);
+    EXPECT_LE(d->device_us(), 1.01 * wall.count());
+  }
 }
 
 TEST_P(DecoderTest, SaysWhenTheCacheIsFull) {
