@@ -49,6 +49,16 @@ struct Gemv {
   static bool fits(const Args& a) { return a.y.rows <= C::few; }
   static Grid grid(const Args& a) { return {a.y.rows > 0 ? ceil_div(a.y.cols, C::rows) : 0}; }
 
+  // While x is still being made, weights come nearer: of all programs that there is room for, no
+  // more than fits a cache.
+  template <class P>
+  CRIA_FN static void ahead(P& p, const Args& a) {
+    constexpr int kMostCols = (64 << 10) / (C::rows * int(sizeof(T)));
+    const int r0 = p.program_id(0) * C::rows;
+    for (int start = 0; start < min_of(a.x.cols, kMostCols); start += C::cols)
+      p.prefetch(a.w, shape<C::rows, C::cols>, r0, start);
+  }
+
   template <class P>
   CRIA_FN static void run(P& p, const Args& a) {
     const int r0 = p.program_id(0) * C::rows, m = a.y.rows, k = a.x.cols;

@@ -8,7 +8,9 @@
 //     static Grid grid(const Args&);        programs to launch
 //     template <class P> CRIA_FN static void run(P& p, const Args& a);
 //   };
-// Optional: `struct Shared {...}` of SharedTile members, then run(p, a, shared); `fits(args)`.
+// Optional: `struct Shared {...}` of SharedTile members, then run(p, a, shared); `fits(args)`;
+// `ahead(p, args)`, which asks for operands while the launch before is still running (sm_90, in the
+// lowering kAmpere).
 #pragma once
 
 #include <cstdint>

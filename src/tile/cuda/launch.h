@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include "tile/aligned.h"
+#include "tile/cuda/program_ahead.h"
 #include "tile/cuda/program_ampere.h"
 #include "tile/cuda/program_hopper.h"
 #include "tile/cuda/program_producer.h"
@@ -121,6 +122,9 @@ __global__ void __launch_bounds__(block_threads<K>(),
     __trap();
 #endif
   } else {
+    AheadProgram<K> early;
+    if constexpr (ptx::kGridsOverlap && requires { K::ahead(early, params.args); })
+      K::ahead(early, params.args);
     ptx::wait_for_previous_grid();
     ProgramAmpere<K, Aligned> p(threadIdx.x, 0);
     run_kernel<K>(p, params.args);

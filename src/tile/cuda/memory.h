@@ -1,6 +1,7 @@
 // Global memory <-> registers: vectors of up to 16 bytes, all issued before the first is unpacked.
 #pragma once
 
+#include "tile/cuda/ptx/sync.h"
 #include "tile/cuda/tile.h"
 
 namespace cria::tile {

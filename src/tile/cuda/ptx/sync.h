@@ -59,6 +59,11 @@ __device__ __forceinline__ void compiler_fence() { asm volatile("" ::: "memory")
 
 // Programmatic dependent launch: this grid may start under the tail of the one before it, and must
 // wait here before it touches global memory. Both are no-ops in a launch without that attribute.
+#if __CUDA_ARCH__ >= 900
+inline constexpr bool kGridsOverlap = true;
+#else
+inline constexpr bool kGridsOverlap = false;
+#endif
 __device__ __forceinline__ void wait_for_previous_grid() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
