@@ -56,6 +56,12 @@ TEST_F(BenchGpu, RunsThePartsNamed) {
                        "/devices.json\n");
 }
 
+TEST_F(BenchGpu, DecodingIsAPart) {
+  EXPECT_TRUE(run("decode").ok);
+  EXPECT_EQ(made_, "cria_bench decode --device cuda --json " +
+                       (folder_ / "results" / "decode.json").string() + "\n");
+}
+
 TEST_F(BenchGpu, AFirstWordNamesAllThatBeginWithIt) {
   EXPECT_TRUE(run("train").ok);
   EXPECT_NE(made_.find("--configs small"), std::string::npos) << made_;
