@@ -7,8 +7,10 @@
 #include "cli/interrupt.h"
 #include "cli/problem_options.h"
 #include "lab/ceilings.h"
+#include "lab/compare.h"
 #include "lab/describe_run.h"
 #include "plans/decoder.h"
+#include "runtime/recorder.h"
 
 namespace cria::claims {
 namespace {
@@ -19,6 +21,7 @@ struct DecodeOptions {
   std::string device = "auto", dtype, json;
   int layers = 22, past = 64;
   double seconds = 20;
+  bool kernels = false;
 };
 
 // TinyLlama-1.1B's sizes.
@@ -32,6 +35,22 @@ ModelConfig tiny_llama(int layers) {
           .vocab = 32000,
           .context = kCapacity,
           .tied = false};
+}
+
+// Where a token's time goes, with every launch timed on its own.
+std::string kernel_table(Decoder& decoder, int32_t token) {
+  const int past = decoder.length();
+  PlanFigures figures{.plan = "decoding"};
+  Recorder recorder(Recorder::Mode::time);
+  decoder.stream().set_recorder(&recorder);
+  for (int i = 0; i < 2; ++i) {  // the first makes the recorder's events
+    recorder.clear();
+    decoder.feed({&token, 1});
+    decoder.rewind(past);
+  }
+  figures.record.launches = recorder.records();
+  decoder.stream().set_recorder(nullptr);
+  return to_kernel_table(figures);
 }
 
 void run(const DecodeOptions& options, const std::string& command_line) {
@@ -72,6 +91,7 @@ void run(const DecodeOptions& options, const std::string& command_line) {
       double(map.parameters()) * 1e-9, name_of(dtype), name_of(device), options.past,
       token_us * 1e-3, device_us * 1e-3, 1e6 / token_us, bytes / token_us * 1e-3,
       read.rate(timings[1].median_us()), 100 * share.median, 100 * share.p10, 100 * share.p90);
+  if (options.kernels) fmt::print("\n{}", kernel_table(*decoder, token));
   if (options.json.empty()) return;
   Json json = describe_run(device, command_line);
   json["token_ms"] = token_us * 1e-3;
@@ -98,6 +118,9 @@ void add_decode_command(CLI::App& program, Invocation& invocation) {
   command->add_option("--seconds", options->seconds, "To spend on measuring")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
+  command->add_flag(
+      "--kernels", options->kernels,
+      "Also where a token's time goes, each launch timed on its own, without a graph");
   command->add_option("--json", options->json, "Write all figures to this file");
   command->callback([options, &invocation] { run(*options, invocation.command_line); });
 }
