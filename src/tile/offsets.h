@@ -16,8 +16,13 @@ namespace cria::tile {
 struct Mask {
   static constexpr int kAll = 1 << 30;  // more than any tile has
   int rows = kAll, cols = kAll;
+  // All of `width` elements from (r, c) on.
   constexpr bool operator()(int r, int c, int width = 1) const {
     return r < rows && c + width <= cols;
+  }
+  // Whether the edge cuts vectors of `width` elements, a power of two, of a tile so wide.
+  constexpr bool cuts(int width, int tile_cols) const {
+    return cols > 0 && cols < tile_cols && (cols & (width - 1)) != 0;
   }
   constexpr Mask operator&&(Mask o) const { return {min_of(rows, o.rows), min_of(cols, o.cols)}; }
   // How many of a tile's positions from `start` on lie below n.

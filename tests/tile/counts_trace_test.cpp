@@ -85,18 +85,69 @@ TEST(TraceCounts, SixteenBitVectorsHoldEight) {
   EXPECT_DOUBLE_EQ(t.total(kLoad).sectors_per_request(), 16);
 }
 
-// Rows that are not whole 16 bytes: element by element, in the same layout.
+// Rows that begin anywhere: element by element, in the same layout.
 TEST(TraceCounts, UnalignedOperandsLoseTheirVectors) {
   Trace t;
-  Matrices<float> m(1, 1023);
+  Matrices<float> m(2, 1023);
   trace<CopyRows<float, 1024, 128>>(m.args(), t);
-  EXPECT_EQ(t.total(kLoad).requests, 1024 / 32);
-  EXPECT_EQ(t.total(kLoad).sectors, 1024 / 32 * 16);
-  EXPECT_EQ(t.unique_bytes_read(), 1023 * 4);
+  EXPECT_EQ(t.total(kLoad).requests, 2 * 1024 / 32);
+  EXPECT_GE(t.total(kLoad).sectors, 2 * 1024 / 32 * 16);
+  EXPECT_EQ(t.unique_bytes_read(), 2 * 1023 * 4);
   Trace shifted;
   Matrices<float> n(1, 1024);
   trace<CopyRows<float, 1024, 128>>(n.args(1), shifted);
   EXPECT_EQ(shifted.total(kLoad).requests, 1024 / 32);
+}
+
+// Rows that begin at whole 16 bytes, of any width: the vector over the edge is loaded whole, of
+// which what is inside counts, and stored element by element.
+template <class T>
+void expect_cut(int cols, int per_vector) {
+  constexpr int kRows = 3;
+  const int64_t ld = pitch_of(cols), bytes = int64_t{kRows} * cols * sizeof(T);
+  const int vectors = ceil_div(cols, per_vector), cut = cols % per_vector;
+  Matrices<T> m(kRows, static_cast<int>(ld));
+  CopyArgs<T> args = m.args();
+  args.x.cols = args.y.cols = cols;
+  Trace t;
+  trace<CopyRows<T, 1024, 128>>(args, t);
+  EXPECT_EQ(t.total(kLoad).requests, kRows * ceil_div(vectors, 32));
+  EXPECT_EQ(t.total(kLoad).useful_bytes, bytes);
+  EXPECT_EQ(t.total(kLoad).requested_bytes, bytes);
+  EXPECT_EQ(t.unique_bytes_read(), bytes);
+  EXPECT_EQ(t.total(kStore).requests, kRows * (ceil_div(cols / per_vector, 32) + cut));
+  EXPECT_EQ(t.total(kStore).useful_bytes, bytes);
+  EXPECT_EQ(t.unique_bytes_written(), bytes);
+}
+TEST(TraceCounts, VectorsOverTheEdge) {
+  for (const int cols : {1, 3, 4, 5, 126, 127, 128, 129, 1021, 1023, 1024}) {
+    SCOPED_TRACE(cols);
+    expect_cut<float>(cols, 4);
+  }
+  for (const int cols : {1, 7, 8, 9, 255, 256, 257, 1017, 1023, 1024}) {
+    SCOPED_TRACE(cols);
+    expect_cut<bf16>(cols, 8);
+  }
+}
+
+// An operand that is not there does not decide, nor does the distance of rows in one row.
+TEST(TraceCounts, WhatIsNotSteppedOverDoesNotDecide) {
+  Matrices<float> m(4, 1024);
+  const auto access = [&](auto change) {
+    CopyArgs<float> args = m.args();
+    change(args);
+    return access_of(args);
+  };
+  EXPECT_EQ(access([](auto&) {}), Access::kVectors);
+  EXPECT_EQ(access([](auto& a) { a.x.cols = 1023; }), Access::kCutVectors);
+  EXPECT_EQ(access([](auto& a) { a.x.ld = 1023; }), Access::kElements);
+  EXPECT_EQ(access([](auto& a) { a.x.ld = 1023, a.x.rows = 1; }), Access::kVectors);
+  EXPECT_EQ(access([](auto& a) { a.x.data += 1; }), Access::kElements);
+  EXPECT_EQ(access([](auto& a) { a.x.data += 1, a.x.rows = 0; }), Access::kVectors);
+  EXPECT_EQ(access([](auto& a) { a.x = {}; }), Access::kVectors);
+  EXPECT_EQ(access([](auto& a) { a.x.batch = 2, a.x.batch_stride = 2046; }), Access::kElements);
+  EXPECT_EQ(access([](auto& a) { a.x.heads = a.x.batch = 2, a.x.head_stride = 6; }),
+            Access::kElements);
 }
 
 TEST(TraceCounts, RunsAreNotCoalesced) {

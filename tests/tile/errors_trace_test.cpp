@@ -137,12 +137,33 @@ TEST_F(TraceErrors, MisalignedVector) {
   expect_parts(text, {"misaligned", "16 bytes", "operand x[0, 0, 1]"});
 }
 
-TEST_F(TraceErrors, MaskThatCutsAVector) {
+// Of a vector over the edge only what is inside may be meant.
+TEST_F(TraceErrors, AccessBeyondTheEdgeOfAVector) {
+  args_.x = matrix_of<const float>(x_, 8, 126, 128);
+  args_.y = matrix_of(y_, 8, 126, 128);
+  const std::string read =
+      error_of([](auto& p, const Args& a, auto&) { p.load(a.x.row(2), p.arange(shape<128>)); });
+  expect_parts(read, {"out of bounds", "load of operand x[0, 2, 127]"});
+  const std::string written = error_of([](auto& p, const Args& a, auto&) {
+    auto i = p.arange(shape<128>);
+    p.store(a.y.row(2), i, p.zeros(shape<128>), i < 127);
+  });
+  expect_parts(written, {"out of bounds", "store of operand y[0, 2, 126]"});
+  const std::string fetched = error_of([](auto& p, const Args& a, auto& s) {
+    Tensor<const float> wider = a.x;
+    wider.cols = 127;
+    p.fetch(s.tile[0], wider, 0, 0, 96);
+  });
+  expect_parts(fetched, {"out of bounds", "async copy of operand x[0, 0, 126]"});
+}
+
+// Where all widths are whole vectors, GPUs run code that looks for no edge within one.
+TEST_F(TraceErrors, MaskThatCutsAVectorOfWholeWidths) {
   const std::string text = error_of([](auto& p, const Args& a, auto&) {
     auto i = p.arange(shape<128>);
     p.load(a.x.data, i, i < 126);
   });
-  expect_parts(text, {"cuts a vector of 4", "column 124"});
+  expect_parts(text, {"cuts a vector of 4", "column 126"});
 }
 
 TEST_F(TraceErrors, OverwrittenBetweenLoadAndUse) {

@@ -219,6 +219,30 @@ TEST(TraceShared, BulkCopies) {
   EXPECT_EQ(cut.unique_bytes_written(), 40 * 40 * 2);
 }
 
+// Rows at whole 16 bytes, of a width that is none: both lowerings fetch and store what is inside.
+template <Lowering Lower>
+Trace cut_product() {
+  using K = Product<bf16, Lower>;
+  Square<bf16> m;
+  typename K::Args args = m.template args<K>(64);
+  args.a.cols = args.a.rows = args.b.cols = args.b.rows = args.c.cols = args.c.rows = 61;
+  Trace t;
+  trace<K>(args, t);
+  EXPECT_EQ(t.unique_bytes_read(), 2 * 61 * 61 * 2);
+  EXPECT_EQ(t.unique_bytes_written(), 61 * 61 * 2);
+  return t;
+}
+TEST(TraceShared, ChunksOverTheEdge) {
+  const Trace ampere = cut_product<Lowering::kAmpere>();
+  EXPECT_EQ(ampere.total(AccessKind::kAsyncCopy).requests, 2 * 64 * 64 / 8 / 32);
+  EXPECT_EQ(ampere.total(AccessKind::kAsyncCopy).useful_bytes, 2 * 61 * 61 * 2);
+  // Pairs of columns, and the last column alone: a request of the two rows' strips of each warp.
+  EXPECT_EQ(ampere.total(kStore).requests, 64 * 64 / 2 / 32 + 4 * 2);
+  const Trace hopper = cut_product<Lowering::kHopper>();
+  EXPECT_EQ(hopper.total(AccessKind::kBulkLoad).useful_bytes, 2 * 61 * 61 * 2);
+  EXPECT_EQ(hopper.total(AccessKind::kBulkStore).useful_bytes, 61 * 61 * 2);
+}
+
 TEST(TraceShared, UnalignedFetchesGoElementByElement) {
   using K = Product<bf16, Lowering::kAmpere>;
   Square<bf16> m;

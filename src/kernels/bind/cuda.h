@@ -19,7 +19,7 @@ struct Binding {
   static bool fits(const Args& args, int compute_capability) {
     if (tile::shared_bytes<K>() > largest_shared_bytes(compute_capability)) return false;
     if constexpr (K::traits.lowering == tile::Lowering::kHopper)
-      return compute_capability == 90 && tile::operands_aligned(args);
+      return compute_capability == 90 && tile::access_of(args) != tile::Access::kElements;
     return true;
   }
 
@@ -34,7 +34,7 @@ struct Binding {
   }
 
   static KernelResources resources() {
-    const void* function = tile::entry_point<K>(true);
+    const void* function = tile::entry_point<K>(tile::Access::kVectors);
     cudaFuncAttributes a;
     check(cudaFuncGetAttributes(&a, function));
     constexpr int threads = tile::block_threads<K>(), dynamic = tile::shared_bytes<K>();

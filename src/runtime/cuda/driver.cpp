@@ -75,7 +75,8 @@ class CudaDriver final : public Driver {
   void* allocate(int index, size_t bytes) const override {
     use(index);
     void* data = nullptr;
-    cudaError_t status = cudaMalloc(&data, bytes);
+    // Kernels may load the last elements with the rest of their 16 bytes.
+    cudaError_t status = cudaMalloc(&data, (bytes + 15) / 16 * 16);
     if (status == cudaErrorMemoryAllocation) fail_out_of_memory(index, bytes);
     check(status, "cudaMalloc");
     return data;

@@ -107,11 +107,15 @@ CRIA_FN void run_hopper(const Parameters<K>& params) {
   compute(ConsumerProgram<K>(ptx::shared_address(&barriers)));
 }
 
+// Accesses of one element need more registers and would spill under the bound of those of vectors.
+template <class K, Access A>
+constexpr int resident_programs() {
+  return A != Access::kElements || K::traits.cooperative ? K::traits.min_blocks : 1;
+}
+
 // NOTE: one struct, not a pack: __grid_constant__ on a parameter pack fails in nvcc 13.0.
-// The scalar instantiation needs more registers and would spill under the vectorised one's bound.
-template <class K, bool Aligned>
-__global__ void __launch_bounds__(block_threads<K>(),
-                                  Aligned || K::traits.cooperative ? K::traits.min_blocks : 1)
+template <class K, Access A>
+__global__ void __launch_bounds__(block_threads<K>(), resident_programs<K, A>())
     entry(const __grid_constant__ Parameters<K> params) {
   ptx::allow_next_grid();
   warm_up(params.args);
@@ -126,7 +130,7 @@ __global__ void __launch_bounds__(block_threads<K>(),
     if constexpr (ptx::kGridsOverlap && requires { K::ahead(early, params.args); })
       K::ahead(early, params.args);
     ptx::wait_for_previous_grid();
-    ProgramAmpere<K, Aligned> p(threadIdx.x, 0);
+    ProgramAmpere<K, A> p(threadIdx.x, 0);
     run_kernel<K>(p, params.args);
   }
 }
@@ -138,10 +142,14 @@ struct LaunchTarget {
 };
 
 template <class K>
-const void* entry_point(bool aligned) {
-  return aligned || K::traits.lowering == Lowering::kHopper
-             ? reinterpret_cast<const void*>(&entry<K, true>)
-             : reinterpret_cast<const void*>(&entry<K, K::traits.lowering == Lowering::kHopper>);
+const void* entry_point(Access access) {
+  constexpr bool hopper = K::traits.lowering == Lowering::kHopper;
+  constexpr Access cut = Access::kCutVectors;
+  constexpr Access elements = hopper ? cut : Access::kElements;
+  constexpr Access vectors = hopper ? cut : Access::kVectors;
+  return reinterpret_cast<const void*>(access == Access::kElements  ? &entry<K, elements>
+                                       : access == Access::kVectors ? &entry<K, vectors>
+                                                                    : &entry<K, cut>);
 }
 
 template <class K>
@@ -162,7 +170,7 @@ cudaError_t launch(const LaunchTarget& target, const typename K::Args& args) {
     });
     if (status != cudaSuccess) return status;
   }
-  const void* function = entry_point<K>(operands_aligned(args));
+  const void* function = entry_point<K>(access_for<K>(args));
   if (shared_bytes<K>() > 48 * 1024) {
     const cudaError_t status = cudaFuncSetAttribute(
         function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<K>());

@@ -1,6 +1,9 @@
 // Global memory <-> registers: vectors of up to 16 bytes, all issued before the first is unpacked.
+// A vector that a mask cuts is loaded whole, and stored element by element, in an instantiation of
+// its own (tile/aligned.h): where widths are whole vectors, nothing is paid for it.
 #pragma once
 
+#include "tile/aligned.h"
 #include "tile/cuda/ptx/sync.h"
 #include "tile/cuda/tile.h"
 
@@ -73,17 +76,46 @@ CRIA_FN RawVector<T, Vec> pack(const E* in) {
 
 // Elements per access: wide only where columns are contiguous and every operand allows 16-byte
 // accesses.
-template <class T, class L, class Off, bool Aligned>
+template <class T, class L, class Off, Access A>
 constexpr int access_width() {
-  return Off::unit && Aligned ? min_of(L::vec, 16 / int(sizeof(T))) : 1;
+  return Off::unit && A != Access::kElements ? min_of(L::vec, 16 / int(sizeof(T))) : 1;
+}
+
+// A word of elements of which those from n on give way to those of `other`.
+template <class T>
+CRIA_FN uint32_t cut_word(uint32_t word, int n, uint32_t other) {
+  if (n >= 4 / int(sizeof(T))) return word;
+  return n <= 0 ? other : (word & 0xffffu) | (other & 0xffff0000u);
+}
+// The first n elements of a vector, and zeros.
+template <class T, int Vec>
+CRIA_FN RawVector<T, Vec> cut_vector(RawVector<T, Vec> raw, int n) {
+  constexpr int count = sizeof(raw) / 4;
+  uint32_t words[count];
+  memcpy(words, &raw, sizeof(raw));
+#pragma unroll
+  for (int i = 0; i < count; ++i) words[i] = cut_word<T>(words[i], n - i * Vec / count, 0);
+  memcpy(&raw, words, sizeof(raw));
+  return raw;
+}
+// Stores the first n elements of a vector, one by one: fewer than all.
+template <class T, int Vec>
+CRIA_FN void store_first(T* to, RawVector<T, Vec> raw, int n) {
+  using One = RawVector<T, 1>;
+  One elements[Vec];
+  memcpy(elements, &raw, sizeof(raw));
+#pragma unroll
+  for (int i = 0; i < Vec - 1; ++i)
+    if (i < n) __stwb(reinterpret_cast<One*>(to) + i, elements[i]);
 }
 
 // Fresh: bypass L1, for data that other programs of this launch have written.
-template <class L, bool Aligned, bool Fresh, class T, class Off>
+template <class L, Access A, bool Fresh, class T, class Off>
 CRIA_FN auto load_tile(int tid, const T* base, Off off, Mask mask,
                        Loaded<std::remove_cv_t<T>> other) {
   using M = std::remove_cv_t<T>;
-  constexpr int vec = access_width<M, L, Off, Aligned>(), count = L::regs / vec;
+  constexpr int vec = access_width<M, L, Off, A>(), count = L::regs / vec;
+  constexpr bool cut = A == Access::kCutVectors && vec > 1;
   using R = RawVector<M, vec>;
   R raw[count];
   bool valid[count];
@@ -91,10 +123,17 @@ CRIA_FN auto load_tile(int tid, const T* base, Off off, Mask mask,
   for (int g = 0; g < count; ++g) {
     const int r = L::row(tid, g * vec), c = L::col(tid, g * vec);
     raw[g] = R{};
-    valid[g] = mask(r, c, vec);
+    valid[g] = mask(r, c, cut ? 1 : vec);
     if (valid[g]) {
       const R* from = reinterpret_cast<const R*>(base + off(r, c));
       raw[g] = Fresh ? __ldcg(from) : *from;
+    }
+  }
+  if constexpr (cut) {
+    if (other == 0 && mask.cuts(vec, L::cols)) {
+#pragma unroll
+      for (int g = 0; g < count; ++g)
+        raw[g] = cut_vector<M, vec>(raw[g], mask.cols - L::col(tid, g * vec));
     }
   }
   Tile<Loaded<M>, L> out;
@@ -103,23 +142,28 @@ CRIA_FN auto load_tile(int tid, const T* base, Off off, Mask mask,
     unpack<M, vec>(raw[g], out.v + g * vec);
     if (other != 0) {
 #pragma unroll
-      for (int i = 0; i < vec; ++i) out.v[g * vec + i] = valid[g] ? out.v[g * vec + i] : other;
+      for (int i = 0; i < vec; ++i) {
+        const bool inside = valid[g] && (!cut || L::col(tid, g * vec + i) < mask.cols);
+        out.v[g * vec + i] = inside ? out.v[g * vec + i] : other;
+      }
     }
   }
   return out;
 }
 
 // 16-bit elements that stay packed.
-template <class L, bool Aligned, class T, class Off>
+template <class L, Access A, class T, class Off>
 CRIA_FN auto load_packed_tile(int tid, const T* base, Off off, Mask mask, float other) {
-  constexpr int vec = access_width<T, L, Off, Aligned>();
+  constexpr int vec = access_width<T, L, Off, A>();
+  constexpr bool cut = A == Access::kCutVectors && vec > 1;
+  const uint32_t others = pack2<T>(other, other);
   Packed<T, L> out;
 #pragma unroll
-  for (int i = 0; i < L::regs / 2; ++i) out.v[i] = pack2<T>(other, other);
+  for (int i = 0; i < L::regs / 2; ++i) out.v[i] = others;
 #pragma unroll
   for (int g = 0; g < L::regs; g += vec) {
     const int r = L::row(tid, g), c = L::col(tid, g);
-    if (!mask(r, c, vec)) continue;
+    if (!mask(r, c, cut ? 1 : vec)) continue;
     if constexpr (vec > 1) {
       const auto raw = *reinterpret_cast<const RawVector<T, vec>*>(base + off(r, c));
       memcpy(out.v + g / 2, &raw, sizeof(raw));
@@ -129,28 +173,44 @@ CRIA_FN auto load_packed_tile(int tid, const T* base, Off off, Mask mask, float 
                                 : (out.v[g / 2] & 0x0000ffffu) | bits << 16;
     }
   }
+  if constexpr (cut) {
+    if (mask.cuts(vec, L::cols)) {
+#pragma unroll
+      for (int g = 0; g < L::regs; g += 2)
+        out.v[g / 2] = cut_word<T>(out.v[g / 2], mask.cols - L::col(tid, g), others);
+    }
+  }
   return out;
 }
 
-template <bool Aligned, class T, class Off, class E, class L>
-CRIA_FN void store_tile_at(int tid, T* base, Off off, const Tile<E, L>& t, Mask mask) {
-  constexpr int vec = access_width<T, L, Off, Aligned>();
+// raw(g) is the vector whose first element is register g.
+template <Access A, class L, class T, class Off, class Raw>
+CRIA_FN void store_vectors(int tid, T* base, Off off, Mask mask, Raw raw) {
+  constexpr int vec = access_width<T, L, Off, A>();
 #pragma unroll
-  for (int g = 0; g < L::regs / vec; ++g) {
-    const int r = L::row(tid, g * vec), c = L::col(tid, g * vec);
+  for (int g = 0; g < L::regs; g += vec) {
+    const int r = L::row(tid, g), c = L::col(tid, g);
     // NOTE: a plain assignment of a 16-byte vector may become four 4-byte stores (nvcc 13.0).
     if (mask(r, c, vec))
-      __stwb(reinterpret_cast<RawVector<T, vec>*>(base + off(r, c)), pack<T, vec>(t.v + g * vec));
+      __stwb(reinterpret_cast<RawVector<T, vec>*>(base + off(r, c)), raw(g));
+    else if constexpr (A == Access::kCutVectors && vec > 1)
+      if (mask(r, c)) store_first<T, vec>(base + off(r, c), raw(g), mask.cols - c);
   }
+}
+
+template <Access A, class T, class Off, class E, class L>
+CRIA_FN void store_tile_at(int tid, T* base, Off off, const Tile<E, L>& t, Mask mask) {
+  constexpr int vec = access_width<T, L, Off, A>();
+  store_vectors<A, L>(tid, base, off, mask, [&](int g) { return pack<T, vec>(t.v + g); });
 }
 
 // f(low, high, x, y) changes the elements of two columns N apart; x and y are what they meet in the
 // tables, the same in every 2 N columns. A few columns of all rows at a time: their loads overlap,
 // and cost few registers.
-template <bool Aligned, int N, class L, class F>
+template <Access A, int N, class L, class F>
 CRIA_FN void update_pairs_at(int tid, Tile<float, L>& t, F f, const PairTables& tables, Mask mask) {
   constexpr int rows = L::Row::regs, distance = pair_distance<L, N>(), chunk = min_of(distance, 8);
-  constexpr int width = Aligned ? L::vec : 1;
+  constexpr int width = A == Access::kElements ? 1 : L::vec;
   using R = RawVector<float, width>;
   if (mask.cols <= 0) return;
 #pragma unroll
@@ -183,19 +243,16 @@ CRIA_FN void update_pairs_at(int tid, Tile<float, L>& t, F f, const PairTables& 
 }
 
 // f of a tile's elements, one vector at a time.
-template <bool Aligned, class T, class Off, class F, class X>
+template <Access A, class T, class Off, class F, class X>
 CRIA_FN void store_mapped_at(int tid, T* base, Off off, F f, const X& x, Mask mask) {
   using L = typename X::Layout;
-  constexpr int vec = access_width<T, L, Off, Aligned>();
-#pragma unroll
-  for (int g = 0; g < L::regs; g += vec) {
-    const int r = L::row(tid, g), c = L::col(tid, g);
-    if (!mask(r, c, vec)) continue;
+  constexpr int vec = access_width<T, L, Off, A>();
+  store_vectors<A, L>(tid, base, off, mask, [&](int g) {
     float values[vec];
 #pragma unroll
     for (int i = 0; i < vec; ++i) values[i] = f(element<L>(x, g + i));
-    __stwb(reinterpret_cast<RawVector<T, vec>*>(base + off(r, c)), pack<T, vec>(values));
-  }
+    return pack<T, vec>(values);
+  });
 }
 
 }  // namespace cuda

@@ -11,9 +11,9 @@
 namespace cria::tile {
 inline namespace cuda {
 
-template <class K, bool Aligned>
-struct ProgramAmpere : ProgramBase<K, Aligned> {
-  using Base = ProgramBase<K, Aligned>;
+template <class K, Access A>
+struct ProgramAmpere : ProgramBase<K, A> {
+  using Base = ProgramBase<K, A>;
   using Base::Base;
   using Base::sync;
   using Base::threads;
@@ -29,21 +29,32 @@ struct ProgramAmpere : ProgramBase<K, Aligned> {
     constexpr int per_row = C / v.chunk, across = std::gcd(per_row, threads);
     constexpr int down = threads / across;
     const int r = tid() / across;
+    const auto copy_chunks = [&](auto copy) {
 #pragma unroll
-    for (int first = 0; first < per_row; first += across) {
-      const int chunk = first + tid() % across, c = c0 + chunk * v.chunk;
-      const int valid = min_of(t.cols - c, v.chunk);  // elements of this chunk inside the tensor
-      const U* from = t.at(batch, r0 + r, 0) + c;
-#pragma unroll(Aligned ? R : 1)
-      for (int i = 0; i < R; i += down, from += down * t.ld) {
-        if (R % down != 0 && i + r >= R) break;
-        const bool inside = valid > 0 && r0 + r + i < t.rows;
-        const uint32_t to = v.address + v.chunk_offset(r + i, chunk);
-        if constexpr (Aligned)
-          ptx::copy_async_16(to, from, inside);  // a chunk lies inside as a whole
-        else
-          copy_elements<v.chunk>(to, from, inside ? valid : 0);
+      for (int first = 0; first < per_row; first += across) {
+        const int chunk = first + tid() % across, c = c0 + chunk * v.chunk;
+        const int valid = min_of(t.cols - c, v.chunk);  // elements of this chunk inside the tensor
+        const U* from = t.at(batch, r0 + r, 0) + c;
+#pragma unroll(A == Access::kElements ? 1 : R)
+        for (int i = 0; i < R; i += down, from += down * t.ld) {
+          if (R % down != 0 && i + r >= R) break;
+          const bool inside = valid > 0 && r0 + r + i < t.rows;
+          copy(v.address + v.chunk_offset(r + i, chunk), from, inside, valid);
+        }
       }
+    };
+    if constexpr (A == Access::kElements) {
+      copy_chunks([](uint32_t to, auto from, bool inside, int valid) {
+        copy_elements<View<T, R, C>::chunk>(to, from, inside ? valid : 0);
+      });
+    } else {
+      if (A == Access::kCutVectors && Mask{.cols = t.cols - c0}.cuts(v.chunk, C))
+        copy_chunks([](uint32_t to, auto from, bool inside, int valid) {
+          ptx::copy_async_first(to, from, inside ? valid * uint32_t{sizeof(T)} : 0);
+        });
+      else  // a chunk lies inside as a whole, or not at all
+        copy_chunks(
+            [](uint32_t to, auto from, bool inside, int) { ptx::copy_async_16(to, from, inside); });
     }
   }
   CRIA_FN void fetch_wait() {

@@ -41,7 +41,7 @@ struct ProgramId {
   }
 };
 
-template <class K, bool Aligned>
+template <class K, Access A>
 struct ProgramBase : ProgramId {
   static constexpr int threads = K::traits.threads, warps = threads / 32, groups = K::traits.groups;
   Group group;
@@ -69,12 +69,11 @@ struct ProgramBase : ProgramId {
   CRIA_FN auto load(L, const T* base, Off off, Mask mask = {}, Loaded<T> other = 0) {
     static_assert(L::rows == Off::rows && L::cols == Off::cols,
                   "load: layout and offsets differ in shape");
-    return load_tile<L, Aligned, false>(tid(), base, off, mask, other);
+    return load_tile<L, A, false>(tid(), base, off, mask, other);
   }
   template <class T, class Off>
   CRIA_FN auto load_fresh(const T* base, Off off, Mask mask = {}, Loaded<T> other = 0) {
-    return load_tile<DefaultLayout<Off::rows, Off::cols>, Aligned, true>(tid(), base, off, mask,
-                                                                         other);
+    return load_tile<DefaultLayout<Off::rows, Off::cols>, A, true>(tid(), base, off, mask, other);
   }
   // 16-bit elements stay packed in pairs until they are used: half the registers, and a conversion
   // at each use.
@@ -82,7 +81,7 @@ struct ProgramBase : ProgramId {
   CRIA_FN auto load_packed(const T* base, Off off, Mask mask = {}, float other = 0) {
     using L = DefaultLayout<Off::rows, Off::cols>;
     if constexpr (sizeof(T) == 2 && L::vec % 2 == 0)
-      return load_packed_tile<L, Aligned>(tid(), base, off, mask, other);
+      return load_packed_tile<L, A>(tid(), base, off, mask, other);
     else
       return load(base, off, mask, other);
   }
@@ -108,35 +107,41 @@ struct ProgramBase : ProgramId {
   CRIA_FN void add_block(Tile<float, L>& t, Tensor<T> x, int r0, int c0, int batch = 0) {
     using M = std::remove_cv_t<T>;
     using Off = Offsets<L::rows, L::cols, true>;
-    constexpr int vec = access_width<M, L, Off, Aligned>(), chunk = 4;
+    constexpr int vec = access_width<M, L, Off, A>(), chunk = 4;
     const T* base = x.at(batch, r0, c0);
     const Mask mask{x.rows - r0, x.cols - c0};
+    const auto add = [&](auto cut) {
 #pragma unroll
-    for (int g = 0; g < L::regs / vec; g += chunk) {
-      RawVector<M, vec> raw[chunk];
+      for (int g = 0; g < L::regs / vec; g += chunk) {
+        RawVector<M, vec> raw[chunk];
 #pragma unroll
-      for (int i = 0; i < chunk && g + i < L::regs / vec; ++i) {
-        const int r = L::row(tid(), (g + i) * vec), c = L::col(tid(), (g + i) * vec);
-        raw[i] = {};
-        if (mask(r, c, vec))
-          raw[i] = *reinterpret_cast<const RawVector<M, vec>*>(base + r * x.ld + c);
+        for (int i = 0; i < chunk && g + i < L::regs / vec; ++i) {
+          const int r = L::row(tid(), (g + i) * vec), c = L::col(tid(), (g + i) * vec);
+          raw[i] = {};
+          if (mask(r, c, cut ? 1 : vec))
+            raw[i] = *reinterpret_cast<const RawVector<M, vec>*>(base + r * x.ld + c);
+          if constexpr (cut) raw[i] = cut_vector<M, vec>(raw[i], mask.cols - c);
+        }
+#pragma unroll
+        for (int i = 0; i < chunk && g + i < L::regs / vec; ++i) {
+          float values[vec];
+          unpack<M, vec>(raw[i], values);
+#pragma unroll
+          for (int e = 0; e < vec; ++e) t.v[(g + i) * vec + e] += values[e];
+        }
+        ptx::compiler_fence();
       }
-#pragma unroll
-      for (int i = 0; i < chunk && g + i < L::regs / vec; ++i) {
-        float values[vec];
-        unpack<M, vec>(raw[i], values);
-#pragma unroll
-        for (int e = 0; e < vec; ++e) t.v[(g + i) * vec + e] += values[e];
-      }
-      ptx::compiler_fence();
-    }
+    };
+    if constexpr (A == Access::kCutVectors && vec > 1)
+      if (mask.cuts(vec, L::cols)) return add(std::true_type{});
+    add(std::false_type{});
   }
   // f(low, high, x, y) for the elements of columns N apart, in place, with the tables' elements
   // they meet; in whole 2 N columns, those that begin inside the mask.
   template <int N, class L, class F>
   CRIA_FN void update_pairs(Pairs<N>, Tile<float, L>& t, F f, const PairTables& tables,
                             Mask mask = {}) {
-    update_pairs_at<Aligned, N>(tid(), t, f, tables, mask);
+    update_pairs_at<A, N>(tid(), t, f, tables, mask);
   }
   template <class T>
   CRIA_FN auto load(const T* at) {
@@ -150,7 +155,7 @@ struct ProgramBase : ProgramId {
         "store: this operand is only read: declare it Tensor<T>, without const, to write it");
     static_assert(L::rows == Off::rows && L::cols == Off::cols,
                   "store: tile and offsets differ in shape");
-    store_tile_at<Aligned>(tid(), base, off, t, mask);
+    store_tile_at<A>(tid(), base, off, t, mask);
   }
   template <class T, class E, class L>
   CRIA_FN void store(Tensor<T> t, const Tile<E, L>& tile, int r0, int c0, int batch = 0) {
@@ -166,7 +171,7 @@ struct ProgramBase : ProgramId {
   // f(x), for tiles so wide that registers hold x but not f(x) beside it.
   template <class T, class Off, class F, class X>
   CRIA_FN void store_mapped(T* base, Off off, F f, const X& x, Mask mask = {}) {
-    store_mapped_at<Aligned>(tid(), base, off, f, x, mask);
+    store_mapped_at<A>(tid(), base, off, f, x, mask);
   }
   template <class T>
   CRIA_FN void store(T* at, float x) {

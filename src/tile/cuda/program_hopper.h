@@ -20,8 +20,8 @@ namespace cria::tile {
 inline namespace cuda {
 
 template <class K>
-class ConsumerProgram : public ProgramBase<K, true> {
-  using Base = ProgramBase<K, true>;
+class ConsumerProgram : public ProgramBase<K, Access::kCutVectors> {
+  using Base = ProgramBase<K, Access::kCutVectors>;
   static constexpr bool assists = requires { K::assists; };
   // Named barriers: of warpgroups, of groups' turns, of groups.
   static constexpr int kOfWarpgroups = assists ? 7 : 1, kGroupTurn = 8;

@@ -50,8 +50,10 @@ cudaError_t encode_maps(TensorMaps& maps, const Tensor<T>& t) {
   const cuuint64_t size[4] = {cuuint64_t(t.cols), cuuint64_t(t.rows), cuuint64_t(t.heads),
                               cuuint64_t(t.batch / t.heads)};
   const auto bytes = [](int64_t elements) { return cuuint64_t(elements) * sizeof(M); };
-  const cuuint64_t stride[3] = {bytes(t.ld), bytes(t.heads > 1 ? t.head_stride : t.ld),
-                                bytes(t.batch > t.heads ? t.batch_stride : t.ld)};
+  // A stride that nothing steps over must be whole 16 bytes, too.
+  const int64_t row = t.rows > 1 ? t.ld : pitch_of(t.cols);
+  const cuuint64_t stride[3] = {bytes(row), bytes(t.heads > 1 ? t.head_stride : row),
+                                bytes(t.batch > t.heads ? t.batch_stride : row)};
   const cuuint32_t step[4] = {1, 1, 1, 1};
   for (int i = 0; i < kBoxHeights; ++i) {
     const cuuint32_t box[4] = {128 / sizeof(M), 32u << i, 1, 1};

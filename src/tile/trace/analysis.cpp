@@ -17,15 +17,19 @@ int64_t sectors_of(uint64_t address, int64_t bytes) {
 // One lane after the other by address: what overlaps is counted once.
 AccessCounts count_global(const AccessRecord& r) {
   AccessCounts n{.requests = 1};
-  uint64_t active[AccessRecord::kLanes];
+  std::pair<uint64_t, uint64_t> active[AccessRecord::kLanes];  // where each begins and ends
   int lanes = 0;
-  for (uint64_t a : r.address)
-    if (a != AccessRecord::kInactive) active[lanes++] = a;
+  for (int lane = 0; lane < AccessRecord::kLanes; ++lane) {
+    const uint64_t a = r.address[lane];
+    if (a == AccessRecord::kInactive) continue;
+    active[lanes++] = {a, a + r.bytes - r.beyond[lane]};
+    n.requested_bytes += r.bytes - r.beyond[lane];
+  }
   if (!std::is_sorted(active, active + lanes)) std::sort(active, active + lanes);
   uint64_t covered = 0;      // bytes below are counted
   uint64_t next_sector = 0;  // sectors below are counted
   for (int i = 0; i < lanes; ++i) {
-    const uint64_t begin = active[i], end = begin + r.bytes;
+    const auto [begin, end] = active[i];
     if (end > covered) n.useful_bytes += static_cast<int64_t>(end - std::max(begin, covered));
     covered = std::max(covered, end);
     const uint64_t first = std::max(begin / kSectorBytes, next_sector);
@@ -33,7 +37,6 @@ AccessCounts count_global(const AccessRecord& r) {
     if (last + 1 > first) n.sectors += static_cast<int64_t>(last + 1 - first);
     next_sector = std::max(next_sector, last + 1);
   }
-  n.requested_bytes = int64_t{lanes} * r.bytes;
   return n;
 }
 
@@ -120,10 +123,12 @@ void Trace::add(const AccessRecord& r) {
         operands_.touch(r.operand, r.address[0] + i * r.row_stride, r.bytes, write);
       }
     } else {
-      for (uint64_t a : r.address) {
+      for (int lane = 0; lane < AccessRecord::kLanes; ++lane) {
+        const uint64_t a = r.address[lane];
         if (a == AccessRecord::kInactive) continue;
-        check(r, a, r.bytes);
-        operands_.touch(r.operand, a, r.bytes, write);
+        const int bytes = r.bytes - r.beyond[lane];
+        check(r, a, bytes);
+        operands_.touch(r.operand, a, bytes, write);
       }
     }
   }
@@ -154,8 +159,8 @@ void Trace::check(const AccessRecord& r, uint64_t address, int bytes) const {
     stop("write to a const operand",
          " to " + describe(r.operand, address) +
              ": declare it Tensor<T>, without const, if it is an output");
-  if (!is_bulk(r.kind) && address % bytes != 0)
-    stop("misaligned", " of " + std::to_string(bytes) + " bytes at " +
+  if (!is_bulk(r.kind) && address % r.bytes != 0)
+    stop("misaligned", " of " + std::to_string(r.bytes) + " bytes at " +
                            describe(r.operand, address) +
                            ": offsets of vector accesses must be multiples of the vector");
 }

@@ -60,7 +60,7 @@ void trace(const typename K::Args& args, Trace& trace) {
   const Grid grid = traced_grid<K>(args, options);
   trace.begin(kernel_name<K>(), operand_table(moved), grid.x, grid.y);
 
-  Recording recording{trace, K::traits.threads, K::traits.lowering, operands_aligned(args)};
+  Recording recording{trace, K::traits.threads, K::traits.lowering, access_for<K>(args)};
   struct Free {
     void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
   };

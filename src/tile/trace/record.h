@@ -43,6 +43,9 @@ struct AccessRecord {
   int operand;  // index into Trace::operands(), -1 for shared memory
   int bytes;    // per lane, or per row of a bulk copy
   uint64_t address[kLanes];
+  // Bytes at the end of a lane's vector that lie beyond a mask or a tensor: what is there is
+  // neither used nor written, and does not count.
+  uint8_t beyond[kLanes] = {};
 
   // Bulk copies: `rows` runs of `bytes`, `row_stride` bytes apart, from address[0].
   int rows = 0;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tile/aligned.h"
 #include "tile/cpu/program_host.h"
 #include "tile/trace/analysis.h"
 #include "tile/trace/shared_model.h"
@@ -20,7 +21,7 @@ struct Recording {
   Trace& trace;
   int threads;
   Lowering lowering;
-  bool aligned;  // the instantiation with vector accesses runs
+  Access access;  // of the instantiation that runs
   int64_t program = 0;
 
   struct Block {  // of a tensor, as it was when fetched
@@ -100,7 +101,7 @@ class Recorder {
   template <class L, int N>
   void load_pairs(L, Pairs<N>, const PairTables& tables, Mask mask, Source at) const {
     if (mask.cols <= 0) return;
-    const int vec = s_->aligned ? L::vec : 1;
+    const int vec = s_->access == Access::kElements ? 1 : L::vec;
     for (const Tensor<const float>& table : {tables.x, tables.y})
       for (int row = 0; row < L::Row::regs; ++row)
         for (int i = 0; i < pair_distance<L, N>(); i += vec)
@@ -168,7 +169,7 @@ class Recorder {
     remember(v, t, batch, r0, c0);
     if (s_->lowering == Lowering::kHopper)
       bulk_copies<R, C, T>(AccessKind::kBulkLoad, t, batch, r0, c0, tallest_box(R), at);
-    else if (s_->aligned)
+    else if (s_->access != Access::kElements)
       async_copies<R, C, T>(t, batch, r0, c0, at);
     else
       element_copies<R, C, T>(t, batch, r0, c0, at);
@@ -230,16 +231,25 @@ class Recorder {
     s_->trace.complain(what, s_->program, at.file_name(), static_cast<int>(at.line()));
   }
 
-  // One request of a warp; address(lane) is null where the lane is inactive.
+  // One request of a warp; address(lane) is null where the lane is inactive, and inside(lane) says
+  // how many elements there are up to the edge that may cut the lane's vector.
   template <class T, class Address>
   void global(AccessKind kind, int warp, const T* base, int bytes, Source at,
               Address address) const {
+    global(kind, warp, base, bytes, at, address, [](int) { return 16; });
+  }
+  template <class T, class Address, class Inside>
+  void global(AccessKind kind, int warp, const T* base, int bytes, Source at, Address address,
+              Inside inside) const {
+    constexpr int element = sizeof(T);
     AccessRecord r = record(kind, warp, -1, bytes, at);
     const T* first = nullptr;
     for (int lane = 0; lane < AccessRecord::kLanes; ++lane) {
       const T* a = address(lane);
       if (!a) continue;
       r.address[lane] = reinterpret_cast<uint64_t>(a);
+      const int beyond = max_of(bytes / element - inside(lane), 0);
+      r.beyond[lane] = static_cast<uint8_t>(beyond * element);
       if (!first) first = a;
     }
     if (!first) return;
@@ -249,19 +259,35 @@ class Recorder {
   }
   template <class L, class T, class Off>
   void tile_access(AccessKind kind, const T* base, Off off, Mask mask, Source at) const {
-    const int vec = Off::unit && s_->aligned ? min_of(L::vec, 16 / static_cast<int>(sizeof(T))) : 1;
+    const int vec = Off::unit && s_->access != Access::kElements
+                        ? min_of(L::vec, 16 / static_cast<int>(sizeof(T)))
+                        : 1;
+    const bool cut = mask.cuts(vec, L::cols);
+    if (cut && mask.rows > 0 && s_->access == Access::kVectors)
+      complain("a mask cuts a vector of " + std::to_string(vec) + " elements at column " +
+                   std::to_string(mask.cols) +
+                   " of the tile, though the widths of all operands are multiples of it: then "
+                   "bounds must be, too",
+               at);
+    const int whole = is_write(kind) ? vec : 1;  // elements inside for which it is one access
     for (int g = 0; g < L::regs; g += vec)
-      for (int warp = 0; warp < L::threads / 32; ++warp)
-        global(kind, warp, base, vec * sizeof(T), at, [&](int lane) -> const T* {
-          const int t = warp * 32 + lane, r = L::row(t, g), c = L::col(t, g);
-          if (mask(r, c, vec)) return base + off(r, c);
-          if (mask(r, c))
-            complain("a mask cuts a vector of " + std::to_string(vec) + " elements at column " +
-                         std::to_string(c) +
-                         " of the tile: vector accesses need bounds that are multiples of it",
-                     at);
-          return nullptr;
-        });
+      for (int warp = 0; warp < L::threads / 32; ++warp) {
+        const auto row = [&](int lane) { return L::row(warp * 32 + lane, g); };
+        const auto col = [&](int lane) { return L::col(warp * 32 + lane, g); };
+        global(
+            kind, warp, base, vec * sizeof(T), at,
+            [&](int lane) -> const T* {
+              const int r = row(lane), c = col(lane);
+              return mask(r, c, whole) ? base + off(r, c) : nullptr;
+            },
+            [&](int lane) { return mask.cols - col(lane); });
+        if (whole == 1 || !cut) continue;
+        for (int i = 0; i < vec - 1; ++i)  // stored one by one
+          global(kind, warp, base, sizeof(T), at, [&](int lane) -> const T* {
+            const int r = row(lane), c = col(lane);
+            return mask(r, c + i) && !mask(r, c, vec) ? base + off(r, c + i) : nullptr;
+          });
+      }
   }
   template <class T, class I>
   void indexed(AccessKind kind, const T* base, const I& index, Mask mask, Source at) const {
@@ -291,10 +317,14 @@ class Recorder {
     using S = Swizzled<T, R>;
     const U* base = t.matrix(batch);
     chunk_passes(R, C / S::chunk, [&](int warp, auto row, auto chunk) {
-      global(AccessKind::kAsyncCopy, warp, base, 16, at, [&](int lane) -> const U* {
-        const int r = r0 + row(lane), c = c0 + chunk(lane) * S::chunk;
-        return row(lane) < R && r < t.rows && c < t.cols ? base + r * t.ld + c : nullptr;
-      });
+      const auto col = [&](int lane) { return c0 + chunk(lane) * S::chunk; };
+      global(
+          AccessKind::kAsyncCopy, warp, base, 16, at,
+          [&](int lane) -> const U* {
+            const int r = r0 + row(lane), c = col(lane);
+            return row(lane) < R && r < t.rows && c < t.cols ? base + r * t.ld + c : nullptr;
+          },
+          [&](int lane) { return t.cols - col(lane); });
       shared_request(AccessKind::kSharedFill, at)(warp, 16, [&](int lane) -> int64_t {
         return row(lane) < R ? S::chunk_offset(row(lane), chunk(lane)) : -1;
       });

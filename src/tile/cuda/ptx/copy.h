@@ -13,6 +13,13 @@ __device__ __forceinline__ void copy_async_16(uint32_t shared, const void* globa
       "l"(global), "r"(uint32_t{counts})
       : "memory");
 }
+// The first `bytes` of 16, and zeros; nothing is read where these are none.
+__device__ __forceinline__ void copy_async_first(uint32_t shared, const void* global,
+                                                 uint32_t bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
+               "r"(bytes)
+               : "memory");
+}
 __device__ __forceinline__ void copy_async_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
