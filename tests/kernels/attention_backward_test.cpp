@@ -330,7 +330,7 @@ const bool tf32 =
 // Everything as one product leaves and takes it: heads side by side in the rows of [B * T, (H + 2
 // G) K].
 const bool packed = kernel_test<2>(
-    "AttentionBackwardPacked", {.small = {{40, 64}, {68, 128}, {33, 40}}},
+    "AttentionBackwardPacked", {.small = {{40, 64}, {68, 128}, {33, 40}, {21, 35}}},
     [](auto& t, int tokens, int head_dim) {
       using T = ElementOf<decltype(t)>;
       constexpr int batch = 2, heads = 4, kv_heads = 2;
@@ -339,6 +339,8 @@ const bool packed = kernel_test<2>(
       auto& qkv = t.input("qkv", {batch * tokens, width});
       auto& dout = t.input("dout", {batch * tokens, out});
       auto& dqkv = t.output("dqkv", {batch * tokens, width});
+      qkv.set_parts(heads + 2 * kv_heads), dqkv.set_parts(heads + 2 * kv_heads);
+      dout.set_parts(heads);
       // visit(b, t, column in the packed row) for all elements of some heads, in the reference's
       // order
       const auto each = [&](int first, int count, auto visit) {

@@ -28,6 +28,7 @@ void check(Case& t, int batch, int heads, int kv_heads, int head_dim, int length
     for (int r = length; r < room; ++r)
       for (int c = 0; c < width; ++c)
         k.set(int64_t{b} * room + r, c, NAN), v.set(int64_t{b} * room + r, c, NAN);
+  k.set_parts(kv_heads), v.set_parts(kv_heads);
   const double scale = 1 / std::sqrt(double(head_dim));
   for (int h = 0; h < batch * heads; ++h) {
     const int b = h / heads, first = h % heads / sharing * head_dim;
@@ -87,6 +88,7 @@ const bool decode = kernel_test<6>(
                {2, 4, 1, 40, 33, 1},
                {1, 4, 2, 64, 129, 2},
                {1, 5, 1, 80, 17, 1},
+               {2, 4, 2, 67, 70, 2},
                {1, 8, 1, 128, 70, 2},
                {1, 18, 1, 64, 100, 2},
                {1, 2, 1, 256, 9, 1},

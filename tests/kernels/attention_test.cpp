@@ -171,7 +171,7 @@ TEST(AttentionTf32, IsWhatHeadsOfAnyWidthAreMultipliedIn) {
 // q, k and v as one product leaves them: heads side by side in the rows of a [B * T, (H + 2 G) K]
 // matrix.
 const bool packed = kernel_test<2>(
-    "AttentionPacked", {.small = {{40, 64}, {70, 128}, {33, 40}}},
+    "AttentionPacked", {.small = {{40, 64}, {70, 128}, {33, 40}, {21, 35}}},
     [](auto& t, int tokens, int head_dim) {
       using T = ElementOf<decltype(t)>;
       const Problem p{2, 4, 2, tokens, tokens, head_dim, true};
@@ -194,6 +194,7 @@ const bool packed = kernel_test<2>(
       o.tolerance = output_tolerance<T>(p, size, size, size);
       lse.tolerance = o.tolerance;
       lse.tolerance.norm = 1;
+      qkv.set_parts(p.heads + 2 * p.kv_heads), o.set_parts(p.heads);
       const auto view = [&](int first, int heads) {
         return heads_of<const T>(qkv.data() + first * head_dim, p.batch, tokens, heads, head_dim,
                                  width);

@@ -64,7 +64,7 @@ const bool trained = kernel_test<2>(
                {2, 8191},
                {2, 8192},
                {2, 8193}},
-     .large = {{2, 16385}, {3, 32000}, {1, 32768}, {2, 32771}, {40, 1000}}},
+     .large = {{2, 16385}, {3, 32000}, {1, 32768}, {2, 32771}, {40, 1000}, {2, 50257}}},
     [](auto& t, int rows, int cols) { check(t, rows, cols, 1, true); }, kTrainingTypes);
 const bool evaluated = kernel_test<2>(
     "CrossEntropyLossOnly", {.small = {{3, 100}, {2, 8200}}, .large = {{2, 40000}}},

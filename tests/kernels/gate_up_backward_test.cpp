@@ -33,6 +33,7 @@ void check(auto& t, int m, int f, int d, Memory memory,
         gradients.error(i, column) = error * std::abs(by(i, column));
       }
     }
+  by.set_parts(2), gradients.set_parts(2);
   const auto half = [&](auto& both, int column) {
     return matrix_of<T>(both.data() + column, m, f, 2 * f);
   };
@@ -49,6 +50,7 @@ const Sizes<3> kSizes = {.small = {{1, 1, 1},
                                    {0, 3, 4},
                                    {5, 7, 0},
                                    {64, 64, 64},
+                                   {65, 67, 41},
                                    {65, 72, 40},
                                    {130, 136, 136},
                                    {40, 264, 8}},

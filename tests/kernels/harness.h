@@ -1,8 +1,8 @@
 // Kernel tests. A test names its operands, computes what the outputs should be in double, and
 // builds the kernel's arguments once; this file does the rest: types f32, bf16 and f16; targets
-// cpu, trace and cuda; every configuration that fits; operands tight, padded, and misaligned with
-// odd rows; guard bytes around all memory, poison in every output and between rows; inputs
-// unchanged; traced bytes equal to cost().
+// cpu, trace and cuda; every configuration that fits; operands tight, pitched, padded, and
+// misaligned with odd rows; guard bytes around all memory, poison in every output and between rows;
+// inputs unchanged; traced bytes equal to cost().
 //
 //   const bool registered = kernel_test<2>(
 //       "ScaleForward", {.small = cross({0, 1, 5}, {1, 255, 256, 257}), .large = {{64, 4099}}},
@@ -22,6 +22,7 @@
 // which the test sets. A shape is {cols}, {rows, cols} or {batch, rows, cols}. An argument may be
 // any view of an operand's memory: a part of its columns, matrix_of(x.data() + f, m, f, 2 * f), or
 // its heads, heads_of(x.data(), ...); the harness moves such views along when it moves the operand.
+// x.set_parts(n) says that rows are n equal parts, which views keep to: each is then pitched.
 // run(first, second) launches several kernels in order.
 #pragma once
 

@@ -19,6 +19,8 @@ const char* name_of(Placement placement) {
   switch (placement) {
     case Placement::kTight:
       return "tight";
+    case Placement::kPitched:
+      return "pitched";
     case Placement::kPadded:
       return "padded";
     case Placement::kMisaligned:
@@ -40,18 +42,27 @@ OperandBase::OperandBase(std::string name, std::initializer_list<int> shape, siz
   rows_ = int64_t{batch_} * batch_rows_;
 }
 
+bool OperandBase::has_gaps(Placement placement) const {
+  if (placement == Placement::kPitched) return pitch_of(part_cols()) != part_cols();
+  return placement != Placement::kTight;
+}
+
 void OperandBase::place(Placement placement) {
   const auto step = static_cast<int64_t>(16 / element_bytes_);
-  first_ = 0, ld_ = cols_;
+  first_ = 0, part_step_ = part_cols(), ld_ = cols_;
+  if (placement == Placement::kPitched)
+    part_step_ = pitch_of(part_cols()), ld_ = parts_ * part_step_;
   if (placement == Placement::kPadded) first_ = step, ld_ = (cols_ + step - 1) / step * step + step;
   if (placement == Placement::kMisaligned) first_ = 1, ld_ = cols_ + 1 + cols_ % 2;
-  const int64_t last = rows_ > 0 && cols_ > 0 ? first_ + (rows_ - 1) * ld_ + cols_ : first_;
-  memory_ = std::make_unique<Guarded<std::byte>>(static_cast<size_t>(last) * element_bytes_);
+  int64_t end = first_;
+  if (rows_ > 0 && cols_ > 0)  // pitched memory has the gap behind the last row, too
+    end += placement == Placement::kPitched ? rows_ * ld_ : (rows_ - 1) * ld_ + cols_;
+  memory_ = std::make_unique<Guarded<std::byte>>(static_cast<size_t>(end) * element_bytes_);
   if (const std::byte* from = initial()) {
-    const size_t row_bytes = static_cast<size_t>(cols_) * element_bytes_;
-    for (int64_t r = 0; r < rows_; ++r)
-      std::copy_n(from + r * row_bytes, row_bytes,
-                  memory_->data() + static_cast<size_t>(first_ + r * ld_) * element_bytes_);
+    const size_t bytes = static_cast<size_t>(part_cols()) * element_bytes_;
+    for (int64_t i = 0; bytes > 0 && i < rows_ * parts_; ++i)
+      std::copy_n(from + i * bytes, bytes,
+                  memory_->data() + static_cast<size_t>(start_of(i)) * element_bytes_);
   }
   const auto image = memory_->image();
   before_.assign(image.begin(), image.end());
@@ -78,20 +89,22 @@ void OperandBase::check() const {
   memory_->check(name_);
   const std::byte* now = memory_->data();
   const std::byte* before = before_.data() + kGuardBytes;
-  const size_t row_bytes = static_cast<size_t>(cols_) * element_bytes_;
   const auto changed = [&](int64_t from, int64_t to) {  // elements, counted from the first byte
     return std::memcmp(now + from * element_bytes_, before + from * element_bytes_,
                        static_cast<size_t>(to - from) * element_bytes_) != 0;
   };
   if (changed(0, first_)) ADD_FAILURE() << name_ << ": written before its first element";
-  std::vector<std::byte> elements(static_cast<size_t>(rows_) * row_bytes);
-  for (int64_t r = 0; cols_ > 0 && r < rows_; ++r) {
-    const int64_t start = first_ + r * ld_;
-    std::copy_n(now + start * element_bytes_, row_bytes, elements.data() + r * row_bytes);
-    if (role_ == Role::kInput && changed(start, start + cols_))
-      ADD_FAILURE() << name_ << ": an input, but row " << r << " was changed";
-    if (r + 1 < rows_ && changed(start + cols_, start + ld_))
-      ADD_FAILURE() << name_ << ": written between rows " << r << " and " << r + 1;
+  const int64_t parts = cols_ > 0 ? rows_ * parts_ : 0;
+  const auto end = static_cast<int64_t>(memory_->size() / element_bytes_);
+  const size_t bytes = static_cast<size_t>(part_cols()) * element_bytes_;
+  std::vector<std::byte> elements(static_cast<size_t>(parts) * bytes);
+  for (int64_t i = 0; i < parts; ++i) {
+    const int64_t start = start_of(i), stop = start + part_cols();
+    std::copy_n(now + start * element_bytes_, bytes, elements.data() + i * bytes);
+    if (role_ == Role::kInput && changed(start, stop))
+      ADD_FAILURE() << name_ << ": an input, but row " << i / parts_ << " was changed";
+    if (changed(stop, i + 1 < parts ? start_of(i + 1) : end))
+      ADD_FAILURE() << name_ << ": written behind part " << i % parts_ << " of row " << i / parts_;
   }
   if (writes_values()) check_values(elements);
 }

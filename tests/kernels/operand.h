@@ -29,11 +29,12 @@ enum class Role {
 // How an operand's rows lie in memory. Elements between rows are poison.
 enum class Placement {
   kTight,       // without gaps
-  kPadded,      // gaps that keep every row at a multiple of 16 bytes, when the first is
+  kPitched,     // every row, and every part of one, begins at whole 8 elements: see pitch_of
+  kPadded,      // whole 16 bytes before every row
   kMisaligned,  // the first element off by one, and an odd number of elements from row to row
 };
-inline constexpr Placement kPlacements[] = {Placement::kTight, Placement::kPadded,
-                                            Placement::kMisaligned};
+inline constexpr Placement kPlacements[] = {Placement::kTight, Placement::kPitched,
+                                            Placement::kPadded, Placement::kMisaligned};
 const char* name_of(Placement placement);
 
 class OperandBase {
@@ -41,8 +42,13 @@ class OperandBase {
   OperandBase(std::string name, std::initializer_list<int> shape, size_t element_bytes, Role role);
   virtual ~OperandBase() = default;
 
+  // Rows are so many equal parts, and no view crosses from one into another: heads, gate and up.
+  void set_parts(int parts) { parts_ = parts; }
+
   // Host memory as before a run, laid out like this.
   void place(Placement placement);
+  // Whether this is so in another way than tight.
+  bool has_gaps(Placement placement) const;
   // Puts the bytes to where kernels of this device will work on them, and fetches them back.
   void send(Device device);
   void fetch();
@@ -54,6 +60,7 @@ class OperandBase {
   bool relocate(Tensor<E>& t) const {
     const auto* at = reinterpret_cast<const std::byte*>(t.data);
     if (at < home_.data() || at > home_.data() + home_.size()) return false;
+    EXPECT_LE(t.cols, part_cols()) << name_ << ": a view of several parts of its rows";
     const int64_t offset = (at - home_.data()) / static_cast<int64_t>(element_bytes_);
     auto* base = reinterpret_cast<std::remove_cv_t<E>*>(place_ + kGuardBytes);
     t.data = base + first_ + moved(offset);
@@ -77,15 +84,24 @@ class OperandBase {
   int64_t rows_ = 1, cols_ = 0;
 
  private:
-  // A distance in elements without gaps, as it is between rows of the present place.
+  int64_t part_cols() const { return cols_ / parts_; }
+  // Where a part begins, counted through all rows.
+  int64_t start_of(int64_t part) const {
+    return first_ + part / parts_ * ld_ + part % parts_ * part_step_;
+  }
+  // A distance in elements without gaps, as it is between rows of the present place, and between
+  // parts of a row.
   int64_t moved(int64_t distance) const {
-    return cols_ == 0 ? distance : distance / cols_ * ld_ + distance % cols_;
+    if (cols_ == 0) return distance;
+    const int64_t rest = distance % cols_;
+    return distance / cols_ * ld_ + rest / part_cols() * part_step_ + rest % part_cols();
   }
 
   size_t element_bytes_;
+  int parts_ = 1;
   Guarded<std::byte>
       home_;  // where the views in a test's arguments point to; never read, never empty
-  int64_t first_ = 0, ld_ = 0;
+  int64_t first_ = 0, ld_ = 0, part_step_ = 0;
   std::unique_ptr<Guarded<std::byte>> memory_;
   std::vector<std::byte> before_;  // image of memory_ before the run
   std::unique_ptr<Buffer> buffer_;

@@ -65,6 +65,7 @@ void check_heads(Case& t, int batch, int rows, int heads, int cols, bool out) {
         }
   const int width = heads * cols;
   CopyHeadsArgs<T> args{.x = x, .y = y};
+  (out ? static_cast<OperandBase&>(x) : y).set_parts(heads);
   if (out)
     args.x = heads_of<const T>(x.data(), batch, rows, heads, cols, width);
   else

@@ -47,6 +47,7 @@ void check_rope(Case& t, const Layout& l, const Layout& to, bool in_place) {
   const int half = l.head_dim / 2;
   auto& x = in_place ? t.inout("x", {l.rows(), l.cols()}) : t.input("x", {l.rows(), l.cols()});
   auto& y = in_place ? x : t.output("y", {to.rows(), to.cols()});
+  x.set_parts(l.heads_in_rows ? l.heads : 1), y.set_parts(to.heads_in_rows ? to.heads : 1);
   auto& cos = t.fp32_input("cos", {l.positions + l.offset, half});
   auto& sin = t.fp32_input("sin", {l.positions + l.offset, half});
   std::vector<float> cosines((l.positions + l.offset) * half), sines(cosines.size());

@@ -53,6 +53,7 @@ const bool up_halves =
       for (int i = 0; i < rows; ++i)
         for (int j = 0; j < cols; ++j) y.want(i, j) = silu_of(both(i, j)) * both(i, cols + j);
       y.tolerance = kTolerance;
+      both.set_parts(2);
       t.run(SiluUpForwardArgs<T>{.gate = matrix_of<const T>(both.data(), rows, cols, 2 * cols),
                                  .up = matrix_of<const T>(both.data() + cols, rows, cols, 2 * cols),
                                  .y = y});
@@ -87,6 +88,7 @@ const bool up_backward_in_place =
           both.want(i, cols + j) = up_slope_up(both(i, j), dy(i, j));
         }
       both.tolerance = {.length = 64, .norm = 2};
+      both.set_parts(2);
       const auto gate = matrix_of<T>(both.data(), rows, cols, 2 * cols);
       const auto up = matrix_of<T>(both.data() + cols, rows, cols, 2 * cols);
       t.run(SiluUpBackwardArgs<T>{.gate = gate, .up = up, .dy = dy, .dgate = gate, .dup = up});
@@ -104,6 +106,7 @@ const bool up_backward_recomputed =
           dy.want(i, j) = silu_of(both(i, j)) * both(i, cols + j);
         }
       both.tolerance = {.length = 64, .norm = 2}, dy.tolerance = kTolerance;
+      both.set_parts(2);
       const auto gate = matrix_of<T>(both.data(), rows, cols, 2 * cols);
       const auto up = matrix_of<T>(both.data() + cols, rows, cols, 2 * cols);
       t.run(SiluUpBackwardArgs<T>{
