@@ -11,9 +11,9 @@
 namespace cria::tile {
 inline namespace cuda {
 
-template <class K, Access A>
-struct ProgramAmpere : ProgramBase<K, A> {
-  using Base = ProgramBase<K, A>;
+template <class K, Access How>
+struct ProgramAmpere : ProgramBase<K, How> {
+  using Base = ProgramBase<K, How>;
   using Base::Base;
   using Base::sync;
   using Base::threads;
@@ -35,7 +35,7 @@ struct ProgramAmpere : ProgramBase<K, A> {
         const int chunk = first + tid() % across, c = c0 + chunk * v.chunk;
         const int valid = min_of(t.cols - c, v.chunk);  // elements of this chunk inside the tensor
         const U* from = t.at(batch, r0 + r, 0) + c;
-#pragma unroll(A == Access::kElements ? 1 : R)
+#pragma unroll(How == Access::kElements ? 1 : R)
         for (int i = 0; i < R; i += down, from += down * t.ld) {
           if (R % down != 0 && i + r >= R) break;
           const bool inside = valid > 0 && r0 + r + i < t.rows;
@@ -43,12 +43,12 @@ struct ProgramAmpere : ProgramBase<K, A> {
         }
       }
     };
-    if constexpr (A == Access::kElements) {
+    if constexpr (How == Access::kElements) {
       copy_chunks([](uint32_t to, auto from, bool inside, int valid) {
         copy_elements<View<T, R, C>::chunk>(to, from, inside ? valid : 0);
       });
     } else {
-      if (A == Access::kCutVectors && Mask{.cols = t.cols - c0}.cuts(v.chunk, C))
+      if (How == Access::kCutVectors && Mask{.cols = t.cols - c0}.cuts(v.chunk, C))
         copy_chunks([](uint32_t to, auto from, bool inside, int valid) {
           ptx::copy_async_first(to, from, inside ? valid * uint32_t{sizeof(T)} : 0);
         });
