@@ -22,10 +22,12 @@ class Config:
     rope_theta: float = 10000.0
 
 
-CONFIGS = {  # cria's presets; the head is the embedding
+CONFIGS = {  # cria's presets, and sizes of bench/train; the head is the embedding
     "debug": Config(64, 2, 4, 2, 16, 160, 256, batch=2, seq=32),
     "small": Config(512, 8, 8, 4, 64, 2048, 1000, batch=8, seq=128),
     "medium": Config(1024, 12, 16, 8, 64, 4096, 1000, batch=16, seq=512),
+    "odd-ffn": Config(2048, 4, 32, 32, 64, 5468, 1000, batch=4, seq=512),
+    "gpt2": Config(768, 12, 12, 12, 64, 2048, 50257, batch=16, seq=1024),
 }
 
 
