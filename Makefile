@@ -46,8 +46,8 @@ run_tests = tests/run $(TEST_PROCESSES) $(1)/cria_tests
 # cria installed and a program built against it; left out when ARGS picks some tests.
 install_test = $(if $(ARGS),,ctest --test-dir $(1) -L install --output-on-failure)
 
-.PHONY: help deps build build-cuda bundle run test asan fuzz interop-test gpu-check gpu-build gpu-test bench-parts gpu-bench \
-        gpu-sanitize gpu-trace-check format clean
+.PHONY: help deps build build-cuda bundle run test asan fuzz interop-test bench-sizes gpu-check gpu-build gpu-test \
+        bench-parts gpu-bench gpu-sanitize gpu-trace-check format clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +95,9 @@ fuzz: deps  ## Feed damaged model files to everything that reads them, under the
 
 interop-test: build  ## Exchange checkpoints with transformers both ways (needs Python; pip gets what is missing)
 	@tests/interop/run $(BUILD)/cria $(ARGS)
+
+bench-sizes: build  ## Time the plans at sizes drawn at random, on the GPU or else the CPU: ARGS="--count 4"
+	@bench/sizes $(BUILD)/cria $(ARGS)
 
 # The GPU targets install nothing: a GPU machine is taken as it is.
 gpu-check:

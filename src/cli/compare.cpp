@@ -21,7 +21,7 @@ struct CompareCommand {
   ModelOptions model;
   std::vector<std::string> plans;
   int steps = 0;
-  bool kernels = false, wide = false;
+  bool rounded = false, kernels = false, wide = false;
   std::string json;
 };
 
@@ -30,6 +30,7 @@ int run_compare(const CompareCommand& o, const std::string& command_line) {
   const bool cuda = trainer.device.backend == Backend::cuda;
   CompareOptions options{.trainer = trainer,
                          .plans = o.plans.empty() ? plan_names() : o.plans,
+                         .rounded = o.rounded,
                          .steps = o.steps,
                          .seed = o.model.seed,
                          .stop = &interrupted()};
@@ -93,6 +94,8 @@ void add_compare_command(CLI::App& program, Invocation& invocation) {
           "200)")
       ->check(CLI::Range(1, 1 << 20))
       ->option_text("N");
+  command->add_flag("--rounded", options->rounded,
+                    "Also run the last plan on the model with widths rounded up to 16 bytes");
   command->add_flag("--kernels", options->kernels, "Show where each plan's step goes, by kernel");
   command->add_flag("--wide", options->wide, "Show all columns, more than a terminal of 100 has");
   add_json_option(*command, options->json, "Write all figures to this file");

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "model/resize.h"
 #include "runtime/event.h"
 #include "runtime/memory_use.h"
 
@@ -34,13 +35,36 @@ Pace pace_of(const CompareOptions& options, double step_ms) {
   return {steps, std::clamp(steps / kLeastTurns, 1, turn)};
 }
 
+// What takes part, by the name it has in the table.
+struct Entrant {
+  std::string name;
+  TrainerOptions how;
+};
+
+std::vector<Entrant> entrants_of(const CompareOptions& options) {
+  constexpr int kRowBytes = 16;
+  std::vector<Entrant> out;
+  for (const std::string& plan : options.plans) {
+    out.push_back({plan, options.trainer});
+    out.back().how.plan = plan;
+  }
+  if (options.rounded) {
+    out.push_back(out.back());
+    Entrant& last = out.back();
+    last.name += " rounded";
+    last.how.model =
+        round_widths(last.how.model, kRowBytes / static_cast<int>(size_of(last.how.dtype)));
+  }
+  return out;
+}
+
 // One plan in training.
 class PlanRun {
  public:
-  PlanRun(const CompareOptions& options, const std::string& plan, const BatchSource& batches,
+  PlanRun(const CompareOptions& options, const Entrant& entrant, const BatchSource& batches,
           const CompareProgress& progress)
       : options_(options),
-        how_(with_plan(options.trainer, plan)),
+        how_(entrant.how),
         batches_(batches),
         progress_(progress),
         peak_(how_.device),
@@ -48,14 +72,9 @@ class PlanRun {
         tokens_(rows() * how_.accumulate),
         targets_(tokens_.size()),
         micro_(how_.accumulate),
-        out_{.plan = plan} {
+        out_{.plan = entrant.name} {
     trainer_->initialise(options.seed);
     for (int i = 0; i <= kStepsInFlight; ++i) marks_.emplace_back(how_.device);
-  }
-
-  static TrainerOptions with_plan(TrainerOptions how, const std::string& plan) {
-    how.plan = plan;
-    return how;
   }
 
   // The steps before those that are timed, while no other plan runs: launch by launch, then as they
@@ -132,7 +151,7 @@ class PlanRun {
 
   void next_batch() {
     const int64_t step = trainer_->steps();
-    progress_(how_.plan, static_cast<int>(step), all_steps_);
+    progress_(out_.plan, static_cast<int>(step), all_steps_);
     for (int i = 0; i < how_.accumulate; ++i) {
       const auto t = std::span(tokens_).subspan(i * rows(), rows());
       const auto y = std::span(targets_).subspan(i * rows(), rows());
@@ -166,16 +185,18 @@ class Comparer {
  public:
   Comparer(const CompareOptions& options, const BatchSource& batches,
            const CompareProgress& progress)
-      : options_(options), batches_(batches), progress_(progress) {}
+      : options_(options),
+        entrants_(entrants_of(options)),
+        batches_(batches),
+        progress_(progress) {}
 
   Comparison run() {
     out_.free_bytes =
         options_.free_bytes ? *options_.free_bytes : memory_use(options_.trainer.device).free;
-    for (const std::string& plan : options_.plans)
-      out_.needed_bytes += planned_memory(PlanRun::with_plan(options_.trainer, plan)).total();
+    for (const Entrant& e : entrants_) out_.needed_bytes += planned_memory(e.how).total();
     // What the libraries ask for is not planned.
     out_.in_turn =
-        options_.plans.size() == 1 || out_.needed_bytes + out_.needed_bytes / 8 <= out_.free_bytes;
+        entrants_.size() == 1 || out_.needed_bytes + out_.needed_bytes / 8 <= out_.free_bytes;
     out_.in_turn ? run_in_turn() : run_one_after_another();
     for (PlanFigures& f : out_.plans) f.speedup = speed_ratio(f.turns, out_.plans[0].turns);
     return std::move(out_);
@@ -183,17 +204,17 @@ class Comparer {
 
  private:
   bool stopped() const { return options_.stop && *options_.stop; }
-  std::unique_ptr<PlanRun> begin(const std::string& plan) {
-    auto run = std::make_unique<PlanRun>(options_, plan, batches_, progress_);
+  std::unique_ptr<PlanRun> begin(const Entrant& entrant) {
+    auto run = std::make_unique<PlanRun>(options_, entrant, batches_, progress_);
     run->warm_up();
     return run;
   }
 
   void run_in_turn() {
     std::vector<std::unique_ptr<PlanRun>> runs;
-    for (const std::string& plan : options_.plans) {
+    for (const Entrant& entrant : entrants_) {
       if (stopped()) return;
-      runs.push_back(begin(plan));
+      runs.push_back(begin(entrant));
     }
     if (stopped() || runs.empty()) return;
     const Pace pace = runs[0]->pace();
@@ -211,9 +232,9 @@ class Comparer {
 
   void run_one_after_another() {
     std::optional<Pace> pace;
-    for (const std::string& plan : options_.plans) {
+    for (const Entrant& entrant : entrants_) {
       if (stopped()) return;
-      const std::unique_ptr<PlanRun> run = begin(plan);
+      const std::unique_ptr<PlanRun> run = begin(entrant);
       if (stopped()) return;
       if (!pace) pace = run->pace();
       while (!run->finished(*pace) && run->take_turn(*pace)) {
@@ -223,6 +244,7 @@ class Comparer {
   }
 
   const CompareOptions& options_;
+  const std::vector<Entrant> entrants_;
   const BatchSource& batches_;
   const CompareProgress& progress_;
   Comparison out_;

@@ -17,6 +17,7 @@ namespace cria {
 struct CompareOptions {
   TrainerOptions trainer;          // the plan is filled in
   std::vector<std::string> plans;  // in the order of the table; the first is the yardstick
+  bool rounded = false;  // after them, the last one on the model whose widths are whole 16 bytes
   int steps = 0;  // timed, of each plan; some before them are not. 0: as many as the pace allows
   float learning_rate = 3e-4f;
   uint64_t seed = 0;
@@ -26,7 +27,7 @@ struct CompareOptions {
 };
 
 struct PlanFigures {
-  std::string plan;
+  std::string plan;                 // "flash rounded": on the model with rounded widths
   std::vector<double> losses = {};  // of the steps that were waited for, before their updates
   double step_ms = 0;               // median
   double spread = 0;                // (slowest - fastest) / median of the middle half of steps

@@ -16,6 +16,7 @@ Json describe_run(Device device, const std::string& command) {
           {"device", name_of(device)},
           {"device_name", info.name},
           {"cores", info.cores},
+          {"device_memory_bytes", info.memory_bytes},
           {"clock_mhz", info.clock_mhz},
           {"driver", info.driver_version},
           {"runtime", info.runtime_version},

@@ -53,4 +53,11 @@ ModelConfig resize(const ModelConfig& model, const ModelSizes& sizes) {
   return out;
 }
 
+ModelConfig round_widths(ModelConfig model, int multiple) {
+  for (int* width : {&model.dim, &model.head_dim, &model.ffn, &model.vocab})
+    *width = (*width + multiple - 1) / multiple * multiple;
+  check_config(model);
+  return model;
+}
+
 }  // namespace cria

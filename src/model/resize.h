@@ -19,4 +19,7 @@ struct ModelSizes {
 // An Error when there can be no such model. The same sizes once more change nothing.
 ModelConfig resize(const ModelConfig& model, const ModelSizes& sizes);
 
+// The model with every width (of the model, its heads, ffn and vocabulary) rounded up to a multiple.
+ModelConfig round_widths(ModelConfig model, int multiple);
+
 }  // namespace cria

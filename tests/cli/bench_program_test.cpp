@@ -1,5 +1,6 @@
-// cria_bench takes bad input as cria does.
+// cria_bench takes bad input as cria does, and bench/sizes understands what cria writes.
 #include "cli/cli.h"
+#include "support/command.h"
 
 namespace cria::test {
 namespace {
@@ -34,6 +35,22 @@ TEST_F(BenchProgram, OutputThatIsLostIsAnError) {
           .c_str());
   EXPECT_EQ(WEXITSTATUS(status), 2);
   EXPECT_NE(read_text(file("err")).find("the output could not be written"), std::string::npos);
+}
+
+// The figures are this machine's, so claims may be missed; the status says whether they were.
+TEST_F(BenchProgram, SizesAreMeasuredWithCria) {
+  if (!run_command("python3 --version").ok) GTEST_SKIP() << "there is no python3";
+  const std::string output =
+      run_command(quoted(in_repository("bench/sizes").string()) + " " + quoted(cria_program()) +
+                  " --device cpu --steps 5 --count 0 --also 20,1,2,1,6,10,30,1,9 "
+                  "--also 16,1,2,2,8,12,40,2,5; echo status $?")
+          .output;
+  const bool missed = output.find("MISSED by") != std::string::npos;
+  for (const char* part :
+       {"2 sizes on cpu", "1 f32  20, 1, 2 on 1 x 6, 10, 30, 1 x 9", "2 of 2 measured in",
+        "flash at most 1.10 of baseline: ", "neighbour: ", missed ? "status 1" : "status 0"})
+    EXPECT_NE(output.find(part), std::string::npos) << "no \"" << part << "\" in: " << output;
+  EXPECT_EQ(output.find("FAILED"), std::string::npos) << output;
 }
 
 }  // namespace

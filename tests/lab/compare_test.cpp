@@ -81,6 +81,20 @@ TEST_P(CompareTest, WithoutMemoryForAllPlansRunOneAfterAnother) {
   EXPECT_TRUE(compare(o).in_turn);
 }
 
+TEST_P(CompareTest, ARoundedModelTakesItsTurnsBesideThePlans) {
+  CompareOptions o = options(5);
+  o.plans = {"baseline", "flash"};
+  o.trainer.model.ffn = 101, o.trainer.model.vocab = 250;
+  o.rounded = true;
+  const Comparison comparison = compare(o);
+  ASSERT_EQ(comparison.plans.size(), 3u);
+  const PlanFigures &flash = comparison.plans[1], &rounded = comparison.plans[2];
+  EXPECT_EQ(rounded.plan, "flash rounded");
+  EXPECT_EQ(rounded.turns.samples_us.size(), 5u);
+  EXPECT_EQ(rounded.record.count(), flash.record.count());  // the same plan
+  EXPECT_GT(rounded.record.cost().flops, flash.record.cost().flops);
+}
+
 TEST_P(CompareTest, LongerComparisonsHaveTurnsOfSeveralSteps) {
   CompareOptions o = options(52);
   o.plans = {"flash"};

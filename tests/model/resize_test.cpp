@@ -64,5 +64,14 @@ TEST(Resize, WhatCannotBeIsRefused) {
   refused({.dim = 1 << 25}, "dim is 33554432");
 }
 
+TEST(RoundWidths, WidthsGrowToTheNextMultipleAndNothingElseChanges) {
+  ModelConfig odd = kDebug;
+  odd.dim = 65, odd.head_dim = 18, odd.ffn = 160, odd.vocab = 257;
+  ModelConfig want = odd;
+  want.dim = 72, want.head_dim = 24, want.vocab = 264;
+  EXPECT_EQ(round_widths(odd, 8), want);
+  EXPECT_EQ(round_widths(want, 8), want);
+}
+
 }  // namespace
 }  // namespace cria
