@@ -1,7 +1,12 @@
 // Built without contraction to FMA (see CMakeLists.txt) and without libm's log: then IEEE
 // arithmetic fixes every bit of the result.
+//
+// What a value goes through has no branch but the one between centre and tails, so that
+// fill_normal's loops become vector instructions, which round as scalar ones do.
 #include "base/rng.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -17,16 +22,26 @@ constexpr uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// The n-th of a key's 64-bit numbers, from 1.
+constexpr uint64_t bits_at(uint64_t key, uint64_t n) { return mix(key + n * kGolden); }
+
+// x < 2^52 as a double: the last bits of 2^52 + x are those of x. AVX2 cannot convert vectors of
+// 64-bit integers.
+inline double exact_double(uint64_t x) {
+  return std::bit_cast<double>(x | 0x4330000000000000u) - 0x1p52;
+}
+
+// Half a step in, so that it is never 0 or 1.
+inline double probability(uint64_t bits) { return (exact_double(bits >> 12) + 0.5) * 0x1p-52; }
+
 // Natural logarithm of a normal x > 0: x = 2^e * m with m in [sqrt(1/2), sqrt(2)), and
 // log m = 2 atanh((m-1)/(m+1)) as a series; |s| <= 0.172, so 11 terms reach double precision.
-double log_exact_order(double x) {
+inline double log_exact_order(double x) {
   const uint64_t u = std::bit_cast<uint64_t>(x);
-  int exponent = static_cast<int>(u >> 52) - 1023;
-  double m = std::bit_cast<double>((u & 0x000fffffffffffffu) | 0x3ff0000000000000u);
-  if (m > 1.4142135623730951) {
-    m *= 0.5;
-    ++exponent;
-  }
+  const double whole = std::bit_cast<double>((u & 0x000fffffffffffffu) | 0x3ff0000000000000u);
+  const bool above = whole > 1.4142135623730951;
+  const double m = above ? 0.5 * whole : whole;
+  const double exponent = exact_double(u >> 52) - (above ? 1022.0 : 1023.0);
   const double s = (m - 1.0) / (m + 1.0);
   const double z = s * s;
   double sum = 0;
@@ -80,23 +95,56 @@ constexpr double kFarDen[] = {1.0,
                               1.42151175831644588870e-7,
                               2.04426310338993978564e-15};
 
+constexpr double kCentre = 0.425;  // from p = 1/2 to either side
+constexpr double kFar = 5.0;
+
+// The quantile of a p in the centre, a number of no meaning for others.
+inline double centre(double p) {
+  const double q = p - 0.5;
+  const double r = 0.180625 - q * q;
+  return q * polynomial(kCentreNum, r) / polynomial(kCentreDen, r);
+}
+
+// What the quantile's size depends on outside the centre.
+inline double distance(double p) { return std::sqrt(-log_exact_order(p < 0.5 ? p : 1.0 - p)); }
+
+inline double tail(double r) {
+  return polynomial(kTailNum, r - 1.6) / polynomial(kTailDen, r - 1.6);
+}
+
+double far_tail(double r) { return polynomial(kFarNum, r - kFar) / polynomial(kFarDen, r - kFar); }
+
+constexpr size_t kBlock = 256;
+
+// Writes the quantiles of those p, at most a block, that lie outside the centre: gathered first.
+void replace_tails(std::span<const double> p, double* x) {
+  std::array<double, kBlock> outside, r, out;
+  std::array<uint32_t, kBlock> place;
+  size_t count = 0;
+  for (size_t i = 0; i < p.size(); ++i) {
+    place[count] = static_cast<uint32_t>(i);
+    count += std::abs(p[i] - 0.5) > kCentre;
+  }
+  for (size_t i = 0; i < count; ++i) outside[i] = p[place[i]];
+  for (size_t i = 0; i < count; ++i) r[i] = distance(outside[i]);
+  for (size_t i = 0; i < count; ++i) out[i] = tail(r[i]);
+  for (size_t i = 0; i < count; ++i)
+    if (r[i] > kFar) out[i] = far_tail(r[i]);
+  for (size_t i = 0; i < count; ++i) x[place[i]] = outside[i] < 0.5 ? -out[i] : out[i];
+}
+
 }  // namespace
 
 double normal_quantile(double p) {
-  const double q = p - 0.5;
-  if (std::abs(q) <= 0.425) {
-    const double r = 0.180625 - q * q;
-    return q * polynomial(kCentreNum, r) / polynomial(kCentreDen, r);
-  }
-  const double r = std::sqrt(-log_exact_order(q < 0 ? p : 1.0 - p));
-  const double x = r <= 5.0 ? polynomial(kTailNum, r - 1.6) / polynomial(kTailDen, r - 1.6)
-                            : polynomial(kFarNum, r - 5.0) / polynomial(kFarDen, r - 5.0);
-  return q < 0 ? -x : x;
+  if (std::abs(p - 0.5) <= kCentre) return centre(p);
+  const double r = distance(p);
+  const double x = r <= kFar ? tail(r) : far_tail(r);
+  return p < 0.5 ? -x : x;
 }
 
 Rng::Rng(uint64_t seed, uint64_t stream) : key_(mix(mix(seed + kGolden) + stream * kGolden)) {}
 
-uint64_t Rng::bits() { return mix(key_ + ++position_ * kGolden); }
+uint64_t Rng::bits() { return bits_at(key_, ++position_); }
 
 uint32_t Rng::below(uint32_t bound) {
   return static_cast<uint32_t>(((bits() >> 32) * bound) >> 32);
@@ -104,13 +152,19 @@ uint32_t Rng::below(uint32_t bound) {
 
 double Rng::uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
 
-// Half a step in, so that p is never 0 or 1.
-double Rng::normal() {
-  return normal_quantile((static_cast<double>(bits() >> 12) + 0.5) * 0x1p-52);
-}
+double Rng::normal() { return normal_quantile(probability(bits())); }
 
 void Rng::fill_normal(std::span<float> out, float stddev) {
-  for (float& x : out) x = static_cast<float>(stddev * normal());
+  std::array<double, kBlock> p, x;
+  while (!out.empty()) {
+    const size_t count = std::min(out.size(), kBlock);
+    for (size_t i = 0; i < count; ++i) p[i] = probability(bits_at(key_, position_ + i + 1));
+    for (size_t i = 0; i < count; ++i) x[i] = centre(p[i]);
+    replace_tails({p.data(), count}, x.data());
+    for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>(stddev * x[i]);
+    position_ += count;
+    out = out.subspan(count);
+  }
 }
 
 }  // namespace cria

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -91,6 +92,62 @@ TEST(Rng, FillsSpans) {
   for (const float x : a) square += double{x} * x;
   EXPECT_NEAR(std::sqrt(square / 10'000), 0.02, 0.001);
   Rng(6).fill_normal({}, 1.0f);
+}
+
+uint32_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }
+
+TEST(Rng, FillsAnyPartOfAStreamWithTheSameBits) {
+  constexpr size_t kCount = 5000;
+  std::vector<float> whole(kCount), parts(kCount);
+  Rng(8, 3).fill_normal(whole, 0.7f);
+  Rng one(8, 3), cut(9);
+  for (const float x : whole) ASSERT_EQ(bits_of(x), bits_of(float(0.7f * one.normal())));
+  for (int round = 0; round < 50; ++round) {
+    for (size_t begin = 0; begin < kCount;) {  // each part by a generator of its own, last first
+      const size_t end = std::min<size_t>(kCount, begin + 1 + cut.below(round < 25 ? 40 : 900));
+      Rng part(8, 3);
+      part.seek(kCount - end);
+      part.fill_normal(std::span(parts).subspan(kCount - end, end - begin), 0.7f);
+      EXPECT_EQ(part.position(), kCount - begin);
+      begin = end;
+    }
+    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(bits_of(parts[i]), bits_of(whole[i])) << i;
+  }
+}
+
+// The mixing function of rng.cpp backwards.
+uint64_t unmix(uint64_t x) {
+  const auto unshift = [](uint64_t y, int by) {  // of y = x ^ (x >> by), x
+    uint64_t out = y;
+    for (int known = by; known < 64; known += by) out = y ^ (out >> by);
+    return out;
+  };
+  const auto inverse =
+      [](uint64_t odd) {  // modulo 2^64: each round doubles the bits that are right
+        uint64_t out = odd;
+        for (int i = 0; i < 6; ++i) out *= 2 - odd * out;
+        return out;
+      };
+  x = unshift(x, 31) * inverse(0x94d049bb133111ebu);
+  return unshift(unshift(x, 27) * inverse(0xbf58476d1ce4e5b9u), 30);
+}
+
+// Values so far out that no stream of reasonable length has any, from seeds made for them.
+TEST(Rng, FillsTheFarTails) {
+  constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u;
+  for (const uint64_t bits : {uint64_t{0}, ~uint64_t{0}, uint64_t{1} << 20, uint64_t{1} << 27}) {
+    constexpr uint64_t kPlace = 301;
+    Rng rng(unmix(unmix(unmix(bits) - (kPlace + 1) * kGolden)) - kGolden);
+    rng.seek(kPlace);
+    ASSERT_EQ(rng.bits(), bits);
+    rng.seek(kPlace);
+    const auto want = static_cast<float>(rng.normal());
+    EXPECT_GT(std::abs(want), 6) << bits;
+    std::vector<float> out(600);
+    rng.seek(0);
+    rng.fill_normal(out, 1.0f);
+    EXPECT_EQ(bits_of(out[kPlace]), bits_of(want)) << bits;
+  }
 }
 
 }  // namespace
