@@ -2,6 +2,7 @@
 // what has returned is on the disk.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -26,12 +27,14 @@ class DurableFile {
 
  private:
   void open_temporary();
+  void send();
   [[noreturn]] void give_up(const char* what_to_do);
   void discard();
 
   std::string path_;
   std::string temporary_;  // locked while it is written; empty: written as the bytes come
   int file_ = -1;
+  int64_t written_ = 0, sent_ = 0, done_ = 0;  // bytes: so far, on their way to the disk, there
 };
 
 // An Error when a DurableFile could not be written there. Leaves everything as it is.

@@ -39,6 +39,24 @@ TEST(DurableFile, AppearsOnlyOnCommit) {
   EXPECT_EQ(entries(folder.path()), 1u);
 }
 
+// Larger than the windows that go to the disk one by one, in pieces that do not fit them.
+TEST(DurableFile, LargeFilesComeThroughWhole) {
+  for (const fs::path& place : {fs::temp_directory_path(), test::memory_folder()}) {
+    const test::TemporaryFolder folder(place);
+    std::string text(100'000'000, '\0');
+    uint32_t state = 1;
+    for (char& c : text) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+    DurableFile file(folder / "a");
+    std::string_view rest = text;
+    for (size_t piece = 1; !rest.empty(); piece = piece * 3 + 1) {
+      file.write(rest.substr(0, piece));
+      rest.remove_prefix(std::min(piece, rest.size()));
+    }
+    file.commit();
+    EXPECT_TRUE(read_text(folder / "a") == text) << place;
+  }
+}
+
 TEST(DurableFile, ReplacesTheFileThatALinkNames) {
   const test::TemporaryFolder folder;
   fs::create_directory(folder / "kept");
