@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/rng.h"
 #include "kernels/rope.h"
+#include "runtime/thread_pool.h"
 
 namespace cria {
 
@@ -101,19 +102,34 @@ int64_t WeightMap::parameters() const {
   return count;
 }
 
-void init_weights(const WeightMap& map, uint64_t seed, std::span<float> data, float stddev) {
-  std::ranges::fill(data, 0.f);
-  uint64_t stream = 0;
-  for (const WeightEntry& e : map.entries()) {
-    Rng rng(seed, stream++);
-    e.runs.each([&](int64_t place, int64_t, int64_t count) {
-      const std::span<float> values = data.subspan(e.offset + place, count);
-      if (e.is_matrix())
-        rng.fill_normal(values, stddev);
-      else
-        std::ranges::fill(values, 1.f);
-    });
+void init_part(const WeightMap& map, uint64_t seed, float stddev, int64_t begin,
+               std::span<float> part) {
+  std::ranges::fill(part, 0.f);
+  const int64_t end = begin + std::ssize(part);
+  const auto& entries = map.entries();
+  auto e = std::ranges::upper_bound(entries, begin, {}, &WeightEntry::offset);
+  if (e != entries.begin()) --e;
+  for (; e != entries.end() && e->offset < end; ++e) {
+    Rng rng(seed, static_cast<uint64_t>(e - entries.begin()));
+    e->runs.each_within(begin - e->offset, end - e->offset,
+                        [&](int64_t place, int64_t first, int64_t count) {
+                          const auto values = part.subspan(e->offset + place - begin, count);
+                          rng.seek(first);
+                          if (e->is_matrix())
+                            rng.fill_normal(values, stddev);
+                          else
+                            std::ranges::fill(values, 1.f);
+                        });
   }
+}
+
+void init_weights(const WeightMap& map, uint64_t seed, std::span<float> data, float stddev) {
+  constexpr int64_t kPart = 1 << 16;
+  ThreadPool::shared().run((std::ssize(data) + kPart - 1) / kPart, [&](int64_t i, int) {
+    const int64_t begin = i * kPart;
+    init_part(map, seed, stddev, begin,
+              data.subspan(begin, std::min(kPart, std::ssize(data) - begin)));
+  });
 }
 
 std::vector<double> rope_frequencies(const ModelConfig& config) {

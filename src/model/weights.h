@@ -114,8 +114,12 @@ Weights<T> view_weights(const WeightMap& map, const ModelConfig& config, T* data
 }
 
 // Norms 1, everything else normal with this deviation; each tensor has random numbers of its own,
-// so that a weight depends on its name's place and the seed only.
+// so that a weight depends on its name's place, its place in the file's tensor and the seed only.
 void init_weights(const WeightMap& map, uint64_t seed, std::span<float> data, float stddev = 0.02f);
+
+// The part of the same from element `begin` of the array on, gaps included.
+void init_part(const WeightMap& map, uint64_t seed, float stddev, int64_t begin,
+               std::span<float> part);
 
 // The model's rotary frequencies, stretched where its configuration says so.
 std::vector<double> rope_frequencies(const ModelConfig& config);

@@ -64,7 +64,6 @@ class Run {
         fail_f("the prompt for samples has {} tokens, and the model's context is {}: shorten it",
                prompt_.size(), options_.trainer.model.context);
     }
-    trainer_->initialise(options_.seed);
     // An unusable folder should be known before the work, not after it.
     const CheckpointFolder folder(options_.out);
     if (!options_.out.empty()) {
@@ -79,6 +78,8 @@ class Run {
       made_under_ = load_state(*trainer_, *latest, options_.seed);
     else if (!options_.start.empty())
       load_model(*trainer_, options_.start);
+    else
+      trainer_->initialise(options_.seed);
     fresh_ = !latest && options_.start.empty();
     reported_ = saved_ = trainer_->steps();
   }

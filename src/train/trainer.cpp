@@ -12,21 +12,13 @@
 #include "runtime/event.h"
 #include "runtime/graph.h"
 #include "runtime/recorder.h"
+#include "runtime/thread_pool.h"
 #include "train/device_batch.h"
 
 namespace cria {
 
 Trainer::Trainer(const TrainerOptions& options)
     : options_(options), map_(options.model), stream_(options.device) {}
-
-void Trainer::initialise(uint64_t seed) {
-  std::vector<float> values(map_.size());
-  write(State::m, values);
-  write(State::v, values);
-  init_weights(map_, seed, values, options_.init_std);
-  write(State::weights, values);
-  steps_ = 0;
-}
 
 namespace {
 
@@ -75,14 +67,16 @@ class TrainerOf final : public Trainer {
   StepRecord record_step(std::span<const HostBatch> batches, float learning_rate,
                          Recorder::Mode mode) override;
   TrainerMemory memory() const override;
-  void read(State which, std::span<float> out) override;
-  void write(State which, std::span<const float> values) override;
+  void read(State which, std::span<float> out, int64_t begin) override;
+  void write(State which, std::span<const float> values, int64_t begin) override;
+  void initialise(uint64_t seed) override;
 
  private:
   static constexpr bool kSplits = sizeof(T) == 2;
   int elements() const { return static_cast<int>(map_.size()); }
   bool accumulates() const { return options_.accumulate > 1; }
   Buffer& buffer_of(State which);
+  void draw(uint64_t seed, int64_t begin, int64_t count, T* weights, int16_t* rest) const;
 
   void set_hyper(float learning_rate);
   void run_batch();  // forward, backward, and the sum of gradients when there are several batches
@@ -115,6 +109,7 @@ class TrainerOf final : public Trainer {
   bool has_times_ = false;  // a step has done so
   bool warm_ = false;       // a step has run
   bool recording_ = false;  // launches must be seen one by one
+  bool moments_are_zero_ = true;
 };
 
 template <class T>
@@ -241,6 +236,7 @@ void TrainerOf<T>::step(std::span<const HostBatch> batches, float learning_rate,
   Graphs& graphs = timed ? timed_graphs_ : plain_graphs_;
   timed_ = timed;
   has_times_ |= timed;
+  moments_are_zero_ = false;
   set_hyper(learning_rate);
   NoteConfigurations notes(stream_, configurations_, !warm_);
   if (!accumulates()) {
@@ -348,33 +344,89 @@ Buffer& TrainerOf<T>::buffer_of(State which) {
   fail("there is no such training state");
 }
 
-template <class T>
-void TrainerOf<T>::read(State which, std::span<float> out) {
-  if constexpr (kSplits)
-    if (which == State::weights) {
-      std::vector<T> high(out.size());
-      std::vector<int16_t> low(out.size());
-      weights_.copy_to_host(high.data(), high.size() * sizeof(T));
-      rest_.copy_to_host(low.data(), low.size() * sizeof(int16_t));
-      for (size_t i = 0; i < out.size(); ++i) out[i] = join_halves(to_float(high[i]), low[i]);
-      return;
-    }
-  buffer_of(which).copy_to_host(out.data(), out.size_bytes());
+// The two halves of weights, in arrays of their own.
+void split(std::span<const float> values, bf16* high, int16_t* low) {
+  for (size_t i = 0; i < values.size(); ++i)
+    high[i] = high_half(values[i]), low[i] = low_half(values[i]);
+}
+void join(std::span<float> values, const bf16* high, const int16_t* low) {
+  for (size_t i = 0; i < values.size(); ++i) values[i] = join_halves(to_float(high[i]), low[i]);
+}
+
+constexpr int64_t kPiece = 1 << 20;  // elements at a time, where there is host memory for no more
+
+// Calls f(begin, count) for pieces of n elements.
+void by_pieces(int64_t n, const std::function<void(int64_t begin, int64_t count)>& f) {
+  for (int64_t begin = 0; begin < n; begin += kPiece) f(begin, std::min(kPiece, n - begin));
 }
 
 template <class T>
-void TrainerOf<T>::write(State which, std::span<const float> values) {
+void TrainerOf<T>::read(State which, std::span<float> out, int64_t begin) {
   if constexpr (kSplits)
     if (which == State::weights) {
-      std::vector<T> high(values.size());
-      std::vector<int16_t> low(values.size());
-      for (size_t i = 0; i < values.size(); ++i)
-        high[i] = high_half(values[i]), low[i] = low_half(values[i]);
-      weights_.copy_from_host(high.data(), high.size() * sizeof(T));
-      rest_.copy_from_host(low.data(), low.size() * sizeof(int16_t));
-      return;
+      std::vector<T> high(std::min(kPiece, std::ssize(out)));
+      std::vector<int16_t> low(high.size());
+      return by_pieces(std::ssize(out), [&](int64_t at, int64_t count) {
+        weights_.copy_to_host(high.data(), count * sizeof(T), (begin + at) * sizeof(T));
+        rest_.copy_to_host(low.data(), count * sizeof(int16_t), (begin + at) * sizeof(int16_t));
+        join(out.subspan(at, count), high.data(), low.data());
+      });
     }
-  buffer_of(which).copy_from_host(values.data(), values.size_bytes());
+  buffer_of(which).copy_to_host(out.data(), out.size_bytes(), begin * sizeof(float));
+}
+
+template <class T>
+void TrainerOf<T>::write(State which, std::span<const float> values, int64_t begin) {
+  if (which != State::weights) moments_are_zero_ = false;
+  if constexpr (kSplits)
+    if (which == State::weights) {
+      std::vector<T> high(std::min(kPiece, std::ssize(values)));
+      std::vector<int16_t> low(high.size());
+      return by_pieces(std::ssize(values), [&](int64_t at, int64_t count) {
+        split(values.subspan(at, count), high.data(), low.data());
+        weights_.copy_from_host(high.data(), count * sizeof(T), (begin + at) * sizeof(T));
+        rest_.copy_from_host(low.data(), count * sizeof(int16_t), (begin + at) * sizeof(int16_t));
+      });
+    }
+  buffer_of(which).copy_from_host(values.data(), values.size_bytes(), begin * sizeof(float));
+}
+
+// First weights from element `begin` of the array on, by all cores.
+template <class T>
+void TrainerOf<T>::draw(uint64_t seed, int64_t begin, int64_t count, T* weights,
+                        int16_t* rest) const {
+  constexpr int64_t kPart = 1 << 14;
+  ThreadPool& pool = ThreadPool::shared();
+  pool.run((count + kPart - 1) / kPart, [&](int64_t i, int worker) {
+    const int64_t at = i * kPart, n = std::min(kPart, count - at);
+    float* values;
+    if constexpr (kSplits)
+      values = reinterpret_cast<float*>(pool.scratch(worker, kPart * sizeof(float)));
+    else
+      values = weights + at;
+    init_part(map_, seed, options_.init_std, begin + at, {values, size_t(n)});
+    if constexpr (kSplits) split({values, size_t(n)}, weights + at, rest + at);
+  });
+}
+
+template <class T>
+void TrainerOf<T>::initialise(uint64_t seed) {
+  stream_.synchronize();
+  if (!moments_are_zero_) m_.fill_bytes(0), v_.fill_bytes(0);
+  moments_are_zero_ = true;
+  steps_ = 0;
+  if (options_.device.backend == Backend::cpu)
+    return draw(seed, 0, map_.size(), weights_.as<T>(), rest_.as<int16_t>());
+  constexpr int64_t kAtOnce = 16 * kPiece;  // so many that every core has some
+  std::vector<T> weights(std::min(kAtOnce, map_.size()));
+  std::vector<int16_t> rest(kSplits ? weights.size() : 0);
+  for (int64_t begin = 0; begin < map_.size(); begin += kAtOnce) {
+    const int64_t count = std::min(kAtOnce, map_.size() - begin);
+    draw(seed, begin, count, weights.data(), rest.data());
+    weights_.copy_from_host(weights.data(), count * sizeof(T), begin * sizeof(T));
+    if (kSplits)
+      rest_.copy_from_host(rest.data(), count * sizeof(int16_t), begin * sizeof(int16_t));
+  }
 }
 
 void check(const AdamWOptions& a) {

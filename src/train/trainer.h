@@ -116,14 +116,14 @@ class Trainer {
 
   virtual TrainerMemory memory() const = 0;
 
-  // The training state in host memory, flat arrays of map().size() elements.
+  // The training state, flat arrays of map().size() elements: any part of one, from `begin` on.
   enum class State { weights, m, v };
-  virtual void read(State which, std::span<float> out) = 0;
-  virtual void write(State which, std::span<const float> values) = 0;
+  virtual void read(State which, std::span<float> out, int64_t begin = 0) = 0;
+  virtual void write(State which, std::span<const float> values, int64_t begin = 0) = 0;
   void set_steps(int64_t steps) { steps_ = steps; }  // when resuming: Adam's bias correction counts
 
-  // Weights from the seed, moments zero.
-  void initialise(uint64_t seed);
+  // Weights from the seed, moments zero. Before it, all are zero.
+  virtual void initialise(uint64_t seed) = 0;
 
  protected:
   explicit Trainer(const TrainerOptions& options);

@@ -120,6 +120,32 @@ TEST(Weights, JoinedViewsCoverTheirParts) {
   EXPECT_EQ(w.head.data, w.embedding.data);
 }
 
+// A tensor's numbers follow each other as in its file, wherever they lie; gaps are zeros.
+TEST(Weights, AnyPartIsInitialisedAsInTheWhole) {
+  for (const ModelConfig& c : {odd_config(false), find_preset("debug").model}) {
+    const WeightMap map(c);
+    std::vector<float> want(map.size()), whole(map.size(), NAN);
+    uint64_t stream = 0;
+    for (const WeightEntry& e : map.entries()) {
+      std::vector<float> values(e.size(), 1.f);
+      if (e.is_matrix()) Rng(7, stream).fill_normal(values, 0.3f);
+      e.runs.each([&](int64_t place, int64_t first, int64_t count) {
+        std::copy_n(values.begin() + first, count, want.begin() + e.offset + place);
+      });
+      ++stream;
+    }
+    init_weights(map, 7, whole, 0.3f);
+    EXPECT_EQ(whole, want);
+    for (const int64_t length : {1, 7, 1000, 5003}) {
+      std::vector<float> parts(map.size(), NAN);
+      for (int64_t begin = 0; begin < map.size(); begin += length)
+        init_part(map, 7, 0.3f, begin,
+                  std::span(parts).subspan(begin, std::min(length, map.size() - begin)));
+      EXPECT_EQ(parts, want) << length;
+    }
+  }
+}
+
 TEST(Weights, InitialisationIsNormalAndSeeded) {
   const ModelConfig c = find_preset("debug").model;
   const WeightMap map(c);

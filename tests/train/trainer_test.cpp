@@ -218,6 +218,49 @@ TEST_P(TrainerTest, WeightsKeepEveryBit) {
   }
 }
 
+TEST_P(TrainerTest, FirstWeightsAreThoseOfTheMapInEveryType) {
+  for (const DType dtype : trained_types(device())) {
+    TrainerOptions o = odd_options(device());
+    o.dtype = dtype, o.init_std = 0.3f;
+    const auto trainer = make_trainer(o);
+    const RandomBatch batch(o, 6);
+    const HostBatch view = batch.view();
+    std::vector<float> want(trainer->map().size());
+    const std::vector<uint32_t> zeros(want.size());
+    init_weights(trainer->map(), 5, want, o.init_std);
+    using enum Trainer::State;
+    for (int time = 0; time < 2; ++time) {  // once more after a step
+      trainer->initialise(5);
+      EXPECT_EQ(
+          std::memcmp(bits_of(*trainer, weights).data(), want.data(), want.size() * sizeof(float)),
+          0)
+          << name_of(dtype);
+      EXPECT_TRUE(bits_of(*trainer, m) == zeros && bits_of(*trainer, v) == zeros);
+      EXPECT_EQ(trainer->steps(), 0);
+      trainer->step({&view, 1}, 1e-3f);
+      EXPECT_FALSE(bits_of(*trainer, m) == zeros);
+    }
+  }
+}
+
+TEST_P(TrainerTest, PartsOfItsStateAreReadAndWritten) {
+  using enum Trainer::State;
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const auto which : {weights, m, v}) {
+      TrainerOptions o = odd_options(device());
+      o.dtype = dtype;
+      const auto trainer = make_trainer(o);
+      std::vector<float> values(trainer->map().size()), got(values.size());
+      Rng(4).fill_normal(values, 1.f);
+      trainer->write(which, values);
+      trainer->write(which, std::vector<float>{5, 6, 7}, 1001);
+      values[1001] = 5, values[1002] = 6, values[1003] = 7;
+      trainer->read(which, std::span(got).first(999));
+      trainer->read(which, std::span(got).subspan(999), 999);
+      EXPECT_EQ(got, values) << name_of(dtype);
+    }
+}
+
 // What is read and written again goes on as if nothing had happened.
 TEST_P(TrainerTest, ItsStateIsAllThereIs) {
   for (const DType dtype : trained_types(device())) {
