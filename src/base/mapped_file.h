@@ -25,4 +25,8 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+// Has the system fetch these bytes of a mapped file, without waiting for them. Pages that are fetched
+// when they are touched come in small portions, one after the other.
+void fetch_ahead(std::span<const std::byte> mapped);
+
 }  // namespace cria

@@ -73,8 +73,9 @@ size_t first_not_finite(std::span<const float> values) {
   return values.size();
 }
 
-void load_tensor(const StoredTensors& stored, const std::string& where,
-                 const NamedTensor<float>& tensor) {
+// The one that this tensor is read from.
+const StoredTensor& find_stored(const StoredTensors& stored, const std::string& where,
+                                const NamedTensor<float>& tensor) {
   const auto it = stored.find(tensor.name);
   if (it == stored.end())
     fail_f("{} has no tensor \"{}\"; it belongs to another model", where, tensor.name);
@@ -82,13 +83,17 @@ void load_tensor(const StoredTensors& stored, const std::string& where,
     fail_f("{}: tensor \"{}\" has shape {}, but the model needs {}", it->second.file,
            it->second.name, shape_text(it->second.shape), shape_text(tensor.shape));
   }
-  tensor.each_run([&](int64_t first, std::span<float> values) {
-    read_floats(it->second, first, values);
+  return it->second;
+}
+
+void load_tensor(const StoredTensor& stored, const NamedTensor<float>& tensor) {
+  tensor.each_part([&](int64_t first, std::span<float> values) {
+    read_floats(stored, first, values);
     if (const auto at = first_not_finite(values); at < values.size())
       fail_f(
           "{}: tensor \"{}\" has {} at place {}, which is no number to compute with; use another "
           "file",
-          it->second.file, it->second.name, values[at], first + int64_t(at));
+          stored.file, stored.name, values[at], first + int64_t(at));
   });
 }
 
@@ -102,7 +107,19 @@ void load_tensors(const StoredTensors& stored, const std::string& where,
     if (!std::ranges::binary_search(names, std::string_view(name)) && !is_superfluous(name))
       fail_f("{}: tensor \"{}\" has no place in the model", tensor.file, name);
   }
-  for (const NamedTensor<float>& tensor : tensors) load_tensor(stored, where, tensor);
+  std::vector<const StoredTensor*> sources;
+  for (const NamedTensor<float>& tensor : tensors)
+    sources.push_back(&find_stored(stored, where, tensor));
+  constexpr size_t kAhead = 64 << 20;  // bytes on their way from the disk
+  size_t ahead = 0, coming = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    for (; ahead < sources.size() && (ahead <= i || coming < kAhead); ++ahead) {
+      fetch_ahead(sources[ahead]->bytes);
+      coming += sources[ahead]->bytes.size();
+    }
+    load_tensor(*sources[i], tensors[i]);
+    coming -= sources[i]->bytes.size();
+  }
 }
 
 Json model_json(const ModelFiles& model) {

@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.h"
@@ -18,21 +20,30 @@
 
 namespace cria {
 
-// Floats of the host under the name and shape they have in a file.
+// A tensor under the name and shape it has in a file, and the floats that are written there or read
+// from there, part by part: no more than a part need be in host memory.
 template <class T>
 struct NamedTensor {
+  // Takes, or fills in, the elements from the `first` of the file's tensor on.
+  using Part = std::function<void(int64_t first, std::span<T> values)>;
+
   std::string name;
   std::vector<int64_t> shape;
-  T* data;
-  Runs runs = {};  // where they lie, if not one after the other
+  std::function<void(const Part&)> each_part;  // calls it for all elements, in the file's order
 
-  // Calls f(place in the file's tensor, span) for every run of neighbours.
-  template <class F>
-  void each_run(F&& f) const {
-    const Runs all = runs.size() > 0 ? runs : Runs{.inner = static_cast<int64_t>(size())};
-    all.each([&](int64_t place, int64_t first, int64_t count) {
-      f(first, std::span<T>(data + place, static_cast<size_t>(count)));
-    });
+  NamedTensor(std::string name, std::vector<int64_t> shape,
+              std::function<void(const Part&)> each_part)
+      : name(std::move(name)), shape(std::move(shape)), each_part(std::move(each_part)) {}
+
+  // Of floats in host memory: one after the other, or where `runs` says.
+  NamedTensor(std::string name, std::vector<int64_t> shape, T* data, Runs runs = {})
+      : name(std::move(name)), shape(std::move(shape)) {
+    if (runs.size() == 0) runs = {.inner = static_cast<int64_t>(size())};
+    each_part = [data, runs](const Part& part) {
+      runs.each([&](int64_t place, int64_t first, int64_t count) {
+        part(first, std::span<T>(data + place, static_cast<size_t>(count)));
+      });
+    };
   }
 
   size_t size() const {

@@ -60,7 +60,7 @@ void write_safetensors(const std::filesystem::path& path,
   file.write({reinterpret_cast<const char*>(&header_size), sizeof header_size});
   file.write(header);
   for (const auto& tensor : tensors) {
-    tensor.each_run([&](int64_t, std::span<const float> values) {
+    tensor.each_part([&](int64_t, std::span<const float> values) {
       if (type == DType::f32)
         file.write({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
       else if (type == DType::bf16)

@@ -1,5 +1,6 @@
 #include "train/state.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/format.h"
@@ -9,13 +10,54 @@
 namespace cria {
 namespace {
 
-// Views of a flat array as the file's tensors.
-template <class T>
-std::vector<NamedTensor<T>> named(const WeightMap& map, std::span<T> flat,
-                                  const std::string& prefix = "") {
-  std::vector<NamedTensor<T>> out;
-  for (const WeightEntry& e : map.entries())
-    out.push_back({prefix + e.name, e.shape, flat.data() + e.offset, e.runs});
+// Elements in host memory at a time.
+constexpr int64_t kPart = 1 << 20;
+
+// Calls f(begin, count) for parts of where a tensor lies in the flat array.
+template <class F>
+void each_part(const WeightEntry& e, F&& f) {
+  const int64_t extent = e.runs.extent();
+  for (int64_t begin = 0; begin < extent; begin += kPart) f(begin, std::min(kPart, extent - begin));
+}
+
+// A trainer's state as the file's tensors, to be written.
+std::vector<NamedTensor<const float>> tensors_of(Trainer& trainer, Trainer::State which,
+                                                 const std::string& prefix = "") {
+  std::vector<NamedTensor<const float>> out;
+  for (const WeightEntry& e : trainer.map().entries())
+    out.push_back(
+        {prefix + e.name, e.shape, [&trainer, which, &e](const auto& take) {
+           std::vector<float> values(std::min(kPart, e.runs.extent()));
+           each_part(e, [&](int64_t begin, int64_t count) {
+             trainer.read(which, std::span(values).first(count), e.offset + begin);
+             int64_t start = -1, packed = 0;  // without the gaps: in the file there are none
+             e.runs.each_within(begin, begin + count, [&](int64_t place, int64_t first, int64_t n) {
+               if (start < 0) start = first;
+               std::copy_n(values.data() + (place - begin), n, values.data() + packed);
+               packed += n;
+             });
+             if (packed > 0) take(start, std::span<const float>(values).first(packed));
+           });
+         }});
+  return out;
+}
+
+// The same, to be read into the trainer.
+std::vector<NamedTensor<float>> places_of(Trainer& trainer, Trainer::State which,
+                                          const std::string& prefix = "") {
+  std::vector<NamedTensor<float>> out;
+  for (const WeightEntry& e : trainer.map().entries())
+    out.push_back({prefix + e.name, e.shape, [&trainer, which, &e](const auto& fill) {
+                     std::vector<float> values;
+                     each_part(e, [&](int64_t begin, int64_t count) {
+                       values.assign(count, 0.f);
+                       e.runs.each_within(
+                           begin, begin + count, [&](int64_t place, int64_t first, int64_t n) {
+                             fill(first, std::span(values).subspan(place - begin, n));
+                           });
+                       trainer.write(which, values, e.offset + begin);
+                     });
+                   }});
   return out;
 }
 
@@ -36,17 +78,14 @@ Json settings(const Trainer& trainer, uint64_t seed) {
           {"max_norm", o.adamw.max_norm}};
 }
 
-std::vector<float> read(Trainer& trainer, Trainer::State which) {
-  std::vector<float> out(trainer.map().size());
-  trainer.read(which, out);
-  return out;
-}
-
 }  // namespace
 
 void load_weights(const WeightMap& map, const std::filesystem::path& folder,
                   std::span<float> flat) {
-  load_weights(folder, named<float>(map, flat));
+  std::vector<NamedTensor<float>> tensors;
+  for (const WeightEntry& e : map.entries())
+    tensors.push_back({e.name, e.shape, flat.data() + e.offset, e.runs});
+  load_weights(folder, tensors);
 }
 
 void load_model(Trainer& trainer, const std::filesystem::path& folder) {
@@ -59,35 +98,27 @@ void load_model(Trainer& trainer, const std::filesystem::path& folder) {
           "and options that change its sizes",
           folder.string());
   }
-  std::vector<float> weights(trainer.map().size());
-  load_weights(trainer.map(), folder, weights);
-  trainer.write(Trainer::State::weights, weights);
+  load_weights(folder, places_of(trainer, Trainer::State::weights));
 }
 
 std::filesystem::path save_state(Trainer& trainer, const std::filesystem::path& root,
                                  const SaveOptions& how) {
-  const auto weights = read(trainer, Trainer::State::weights);
-  const auto m = read(trainer, Trainer::State::m), v = read(trainer, Trainer::State::v);
   TrainingFiles training;
-  training.optimizer = named<const float>(trainer.map(), m, "m.");
-  for (auto& tensor : named<const float>(trainer.map(), v, "v."))
-    training.optimizer.push_back(tensor);
+  training.optimizer = tensors_of(trainer, Trainer::State::m, "m.");
+  for (auto& tensor : tensors_of(trainer, Trainer::State::v, "v."))
+    training.optimizer.push_back(std::move(tensor));
   training.progress = {{"step", trainer.steps()},
                        {"settings", settings(trainer, how.seed)},
                        {"options", how.options},
                        {"conditions", conditions_of(trainer)}};
   const ModelFiles model{.config = trainer.options().model,
-                         .weights = named<const float>(trainer.map(), weights),
+                         .weights = tensors_of(trainer, Trainer::State::weights),
                          .tokenizer = how.tokenizer};
   return CheckpointFolder(root).save(trainer.steps(), model, training, how.keep);
 }
 
 Json load_state(Trainer& trainer, const std::filesystem::path& checkpoint, uint64_t seed) {
-  load_model(trainer, checkpoint);
-  std::vector<float> m(trainer.map().size()), v(m.size());
-  auto moments = named<float>(trainer.map(), m, "m.");
-  for (auto& tensor : named<float>(trainer.map(), v, "v.")) moments.push_back(tensor);
-  const Json progress = load_training(checkpoint, moments);
+  const Json progress = load_progress(checkpoint);
   const std::string where = (checkpoint / "training.json").string();
   constexpr uint64_t kMostSteps = uint64_t{1} << 40;
   if (!progress.contains("step") || !progress["step"].is_number_unsigned() ||
@@ -103,8 +134,11 @@ Json load_state(Trainer& trainer, const std::filesystem::path& checkpoint, uint6
       fail_f("cannot resume from {}: it was made with {} {}, and this run has {}",
              checkpoint.string(), key, theirs.dump(), value.dump());
   }
-  trainer.write(Trainer::State::m, m);
-  trainer.write(Trainer::State::v, v);
+  load_model(trainer, checkpoint);
+  auto moments = places_of(trainer, Trainer::State::m, "m.");
+  for (auto& tensor : places_of(trainer, Trainer::State::v, "v."))
+    moments.push_back(std::move(tensor));
+  load_training(checkpoint, moments);
   trainer.set_steps(progress["step"].get<int64_t>());
   return progress.value("conditions", Json());
 }
