@@ -122,6 +122,7 @@ void add_decode_command(CLI::App& program, Invocation& invocation) {
       "--kernels", options->kernels,
       "Also where a token's time goes, each launch timed on its own, without a graph");
   command->add_option("--json", options->json, "Write all figures to this file");
+  command->footer("For example: cria_bench decode --device cpu --layers 2 --seconds 5");
   command->callback([options, &invocation] { run(*options, invocation.command_line); });
 }
 

@@ -126,6 +126,7 @@ void add_growth_command(CLI::App& program, Invocation& invocation) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   command->add_option("--json", options->json, "Write all figures to this file");
+  command->footer("For example: cria_bench growth --plans flash --doublings 2");
   command->callback([options, &invocation] { run(*options, invocation.command_line); });
 }
 

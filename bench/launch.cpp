@@ -38,6 +38,7 @@ void add_launch_command(CLI::App& program) {
   add_device_option(*command, options->problem.device);
   command->add_option("--variant", options->variant, "One kernel of a problem that has several");
   command->add_option("--config", options->config, "A configuration by name");
+  command->footer("For example: cria_bench launch rmsnorm --rows 4096 --cols 4096");
   command->callback([options] { run(*options); });
 }
 

@@ -74,6 +74,7 @@ void add_claims_command(CLI::App& program, Invocation& invocation) {
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   command->add_option("--json", options->json, "Write all figures to this file");
+  command->footer("For example: cria_bench claims --only gemm,softmax");
   command->callback([options, &invocation] {
     invocation.exit_code = run_claims(*options, invocation.command_line) ? 0 : 1;
   });

@@ -48,6 +48,7 @@ void add_pace_command(CLI::App& program) {
       "Time a kernel in microseconds whenever a line comes in on stdin, to take turns with others");
   add_problem_options(*command, *options);
   add_device_option(*command, options->device);
+  command->footer("For example: echo | cria_bench pace rmsnorm --rows 4096 --cols 4096");
   command->callback([options] { run(*options); });
 }
 

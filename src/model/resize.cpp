@@ -16,13 +16,13 @@ void resize_heads(ModelConfig& out, const ModelSizes& sizes) {
     out.heads = sizes.heads, out.head_dim = sizes.head_dim;
   } else if (sizes.heads > 0) {
     if (out.dim % sizes.heads != 0)
-      fail_f("{} heads do not divide a dim of {}: choose a divisor of it, or give head-dim, too",
+      fail_f("{} heads do not divide a dim of {}: choose a divisor of it, or give --head-dim, too",
              sizes.heads, out.dim);
     out.heads = sizes.heads, out.head_dim = out.dim / sizes.heads;
   } else if (sizes.dim > 0 || sizes.head_dim > 0) {
     if (sizes.head_dim > 0) out.head_dim = sizes.head_dim;
     if (out.dim % out.head_dim != 0)
-      fail_f("heads {} wide do not divide a dim of {}: choose a multiple of it, or give heads",
+      fail_f("heads {} wide do not divide a dim of {}: choose a multiple of it, or give --heads",
              out.head_dim, out.dim);
     out.heads = out.dim / out.head_dim;
   }
