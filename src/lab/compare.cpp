@@ -128,6 +128,7 @@ class PlanRun {
       next_batch();
       out_.record = trainer_->record_step(micro_, options_.learning_rate, Recorder::Mode::time);
     }
+    out_.choices = trainer_->choices();
     std::vector<double> steps, forward, backward, optimizer;
     for (const Turn& turn : std::span(turns_).first(turns)) {
       steps.insert(steps.end(), turn.ms.begin(), turn.ms.end());

@@ -36,6 +36,7 @@ struct PlanFigures {
   TrainerMemory memory = {};  // as planned, with the workspace that products asked for
   int64_t peak_bytes = 0;     // measured, of this plan alone (runtime/memory_use.h)
   StepRecord record = {};     // of a step outside the graph, timed if CompareOptions::time_launches
+  std::vector<Choice> choices = {};  // of the plan, where it chooses
   Timing turns = {};          // by round: the median step of each turn
   Ratio speedup = {1, 1, 1};  // over the first plan, within rounds
 };
@@ -63,7 +64,8 @@ Comparison compare_plans(const CompareOptions& options, const BatchSource& batch
 std::string to_table(const Comparison& comparison, bool wide);
 // What takes a step's time in each plan, and what that means for the others; empty without times.
 std::string to_bounds(const Comparison& comparison);
-// Where a plan's step goes, by kernel and configuration, most time first.
+// Where a plan's step goes, by kernel and configuration, most time first; under it which stages the
+// plan runs by kernels of cria's own and which by library products, and why.
 std::string to_kernel_table(const PlanFigures& figures);
 
 // Of all plans, with the table of kernels where launches were timed.

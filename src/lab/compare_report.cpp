@@ -72,6 +72,20 @@ double product_us(const std::vector<KernelSum>& sums) {
   return total;
 }
 
+std::string to_choice_table(const std::vector<Choice>& choices) {
+  if (choices.empty()) return "";
+  Table table({{"stage", Table::Align::left},
+               {"m"},
+               {"n"},
+               {"terms"},
+               {"by", Table::Align::left},
+               {"because", Table::Align::left}});
+  for (const Choice& c : choices)
+    table.add_row({name_of(c.stage), fmt::format("{}", c.sizes.m), fmt::format("{}", c.sizes.n),
+                   fmt::format("{}", c.sizes.k), c.own ? "cria" : "library", c.why});
+  return "\n" + table.to_string();
+}
+
 // What bounds the plans, in a sentence; there must be several, with times.
 std::string conclusion_of(const std::vector<PlanFigures>& plans, double least, double most) {
   constexpr double kNearlyAll = 0.75;
@@ -199,7 +213,7 @@ std::string to_kernel_table(const PlanFigures& figures) {
   if (products > 0)
     out += fmt::format("library products take {:.1f} ms; everything else adds {:.1f} %\n",
                        products * 1e-3, 100 * (total / products - 1));
-  return out;
+  return out + to_choice_table(figures.choices);
 }
 
 Json to_json(const Comparison& comparison) {
@@ -244,6 +258,13 @@ Json to_json(const Comparison& comparison) {
                                  {"share", s.us / total},
                                  {"gb_per_s", s.gb_per_s()},
                                  {"tflop_per_s", s.tflop_per_s()}});
+    for (const Choice& c : f.choices)
+      plan["choices"].push_back({{"stage", name_of(c.stage)},
+                                 {"m", c.sizes.m},
+                                 {"n", c.sizes.n},
+                                 {"k", c.sizes.k},
+                                 {"own", c.own},
+                                 {"why", c.why}});
     out["plans"].push_back(std::move(plan));
   }
   return out;

@@ -31,7 +31,7 @@ void FlashPlan<T>::place(Arena& arena) {
     b.h = take(c.dim);
     b.r = matrix_of(arena.take<float>(this->rows()), this->rows(), 1);
     b.gate_up = keeps ? take(c.gate_up_width()) : first.gate_up;
-    b.act = &b == &first || (keeps && fuses()) ? take(c.ffn) : first.act;
+    b.act = &b == &first || (keeps && own_gate_up()) ? take(c.ffn) : first.act;
   }
   const bool gaps = has_gaps(c);
   own_n_ = gaps || c.query_width() < c.dim ? take(c.dim) : Tensor<T>{};
@@ -52,7 +52,7 @@ void FlashPlan<T>::block_forward(int layer) {
   const Block& b = blocks_[layer];
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
 
-  if (fuses_rope()) {
+  if (this->own(Stage::qkv, {this->rows(), c.qkv_width(), c.dim})) {
     launch(this->stream_, kernels::QkvArgs<T>{.x = this->n(layer),
                                               .w = w.qkv,
                                               .y = b.qkv,
@@ -91,7 +91,7 @@ void FlashPlan<T>::activate(int layer, bool keep) {
   const auto& w = this->setup_.weights.layers[layer];
   const Block& b = blocks_[layer];
   const Halves<T> ffn(b.gate_up, this->config().ffn);
-  if (fuses()) {
+  if (own_gate_up()) {
     kernels::GateUpArgs<T> args{.x = m(layer), .gate = w.gate, .up = w.up, .y = b.act};
     if (keep) args.by_gate = ffn.gate, args.by_up = ffn.up;
     launch(this->stream_, args);
@@ -126,7 +126,7 @@ void FlashPlan<T>::ffn_backward(int layer) {
   const bool recompute = this->setup_.recompute;
   if (recompute) this->norm(b.h, w.ffn_norm, m(layer), b.r);
   const Halves<T> ffn(b.gate_up, this->config().ffn);  // becomes the gradient of gate and up
-  if (fuses()) {
+  if (own_gate_up()) {
     if (recompute) activate(layer, true);
     launch(this->stream_, kernels::GateUpBackwardArgs<T>{.dy = d,
                                                          .down = w.down,
@@ -169,7 +169,7 @@ void FlashPlan<T>::attention_backward(int layer) {
     launch(this->stream_, kernels::AttentionBackwardQArgs<T>{all, all.o, all.dq, delta_});
     launch(this->stream_, kernels::AttentionBackwardKvArgs<T>{all, delta_, all.dk, all.dv});
   }
-  if (!fuses_rope()) this->rope_backward(d_heads.q_and_k(), d_heads.q_and_k());
+  if (!turns_gradients()) this->rope_backward(d_heads.q_and_k(), d_heads.q_and_k());
   this->made(layer, "d_q", d_heads.q_rows()), this->made(layer, "d_k", d_heads.k_rows());
   this->made(layer, "d_v", d_heads.v_rows());
 
@@ -193,20 +193,28 @@ kernels::AttentionBackwardQkvArgs<T> FlashPlan<T>::attention_gradients(int layer
                                              .lse = b.lse,
                                              .scale = this->attention_scale(),
                                              .precision = this->dot_precision()};
-  if (fuses_rope()) inputs.cos = this->setup_.rope.cos, inputs.sin = this->setup_.rope.sin;
+  if (turns_gradients()) inputs.cos = this->setup_.rope.cos, inputs.sin = this->setup_.rope.sin;
   return {inputs, this->heads_in_rows(b.o, c.heads), d_heads.q(), d_heads.k(), d_heads.v(), delta_,
           so_far_};
 }
 
 template <class T>
 void FlashPlan<T>::weight_gradient(Tensor<const T> dy, Tensor<const T> x, Tensor<T> dw) {
-  const int64_t largest = this->setup_.gradients.layers[0].gate_up.size() * this->rows();
-  if (own_product(largest)) {
+  const Tensor<T> largest = this->setup_.gradients.layers[0].gate_up;
+  if (own(Stage::weight_gradients, {largest.rows, largest.cols, this->rows()})) {
     require(grouped_ < kernels::kGemmParts, "a block has more weights than a launch takes");
     group_.parts[grouped_++] = {dy, x, dw};
   } else {
     this->linear_dw(x, dy, dw);
   }
+}
+
+template <class T>
+bool FlashPlan<T>::own(Stage stage, StageSizes sizes) {
+  const Choice choice =
+      choose(stage, sizes, dtype_of<T>, this->stream_.device(), this->config().head_dim);
+  this->note(choice);
+  return choice.own;
 }
 
 template class FlashPlan<float>;

@@ -25,16 +25,16 @@ class FlashPlan final : public Plan<T> {
   // dw = dyᵀ x: at once, while dy or x is in a cache; in a small model, with the block's others in
   // one launch when the block ends.
   void weight_gradient(Tensor<const T> dy, Tensor<const T> x, Tensor<T> dw);
-  // Whether cria's own tensor-core kernels are used, for what a product and its neighbours can do
-  // at once.
-  bool fuses() const { return sizeof(T) == 2 && this->stream_.device().backend == Backend::cuda; }
-  // Whether q and k are turned in the kernel that makes them, and their gradients turned back in
-  // theirs.
-  bool fuses_rope() const { return fuses() && kernels::can_fuse_rope(this->config().head_dim); }
-  // Cria's plain products begin under the end of the kernel before them, which is what counts for
-  // small ones. Large ones are limited by power, and the library's need less of it.
-  static constexpr int64_t kLargeProduct = int64_t{1} << 32;
-  bool own_product(int64_t terms) const override { return fuses() && terms < kLargeProduct; }
+  bool own(Stage stage, StageSizes sizes) override;
+  // Of gate and up. Never changes, unlike what it notes.
+  bool own_gate_up() {
+    return own(Stage::gate_up, {this->rows(), this->config().ffn, this->config().dim});
+  }
+  // Whether the gradients of q and k are turned back in the kernel that makes them.
+  bool turns_gradients() const {
+    return sizeof(T) == 2 && this->stream_.device().backend == Backend::cuda &&
+           kernels::can_fuse_rope(this->config().head_dim);
+  }
   // act = silu(gate) up, from m, and what the backward pass wants in gate_up.
   void activate(int layer, bool keep);
   // A norm is needed by one product only. It lies where the next tensor of its size will be

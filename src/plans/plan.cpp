@@ -176,7 +176,7 @@ void Plan<T>::linear_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const
 
 template <class T>
 void Plan<T>::linear(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<const T> addend) {
-  if (own_product(y.size() * x.cols))
+  if (own(Stage::product, {y.rows, y.cols, x.cols}))
     launch(stream_, kernels::GemmArgs<T, false, true>{.a = x, .b = w, .c = y, .residual = addend});
   else
     cria::linear(stream_, setup_.precision, x, w, y, addend);
@@ -184,7 +184,7 @@ void Plan<T>::linear(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<c
 
 template <class T>
 void Plan<T>::linear_dw(Tensor<const T> x, Tensor<const T> dy, Tensor<T> dw) {
-  if (own_product(dw.size() * x.rows))
+  if (own(Stage::product, {dw.rows, dw.cols, x.rows}))
     launch(stream_, kernels::GemmArgs<T, true, false>{.a = dy, .b = x, .c = dw});
   else
     cria::linear_dw(stream_, setup_.precision, dy, x, dw);
@@ -192,10 +192,18 @@ void Plan<T>::linear_dw(Tensor<const T> x, Tensor<const T> dy, Tensor<T> dw) {
 
 template <class T>
 void Plan<T>::linear_dx(Tensor<const T> dy, Tensor<const T> w, Tensor<T> dx) {
-  if (own_product(dx.size() * dy.cols))
+  if (own(Stage::product, {dx.rows, dx.cols, dy.cols}))
     launch(stream_, kernels::GemmArgs<T, false, false>{.a = dy, .b = w, .c = dx});
   else
     cria::linear_dx(stream_, setup_.precision, dy, w, dx);
+}
+
+template <class T>
+void Plan<T>::note(const Choice& choice) {
+  const bool known = std::ranges::any_of(choices_, [&](const Choice& c) {
+    return c.stage == choice.stage && c.sizes == choice.sizes;
+  });
+  if (!known) choices_.push_back(choice);
 }
 
 template <class T>

@@ -13,6 +13,7 @@
 #include "base/tensor.h"
 #include "kernels/list.h"
 #include "model/weights.h"
+#include "plans/choice.h"
 #include "plans/products.h"
 #include "plans/rope_tables.h"
 #include "runtime/arena.h"
@@ -78,6 +79,9 @@ class Plan {
   };
   BlockLaunches block_launches() const { return block_launches_; }
 
+  // What was chosen so far, in the order of the first time.
+  const std::vector<Choice>& choices() const { return choices_; }
+
   // Called with each tensor a block or the ends have made, while the stream is idle.
   using Watch = std::function<void(const Made&)>;
   void set_watch(Watch watch) { watch_ = std::move(watch); }
@@ -123,8 +127,10 @@ class Plan {
   void made(int layer, const char* what, Tensor<const T> t);
   void made(const std::string& name, Tensor<const T> t);
 
-  // Whether a product of `terms` multiply-adds is cria's own (kernels/gemm.h) or the library's.
-  virtual bool own_product(int64_t) const { return false; }
+  // Whether a stage is done by a kernel of cria's own, and notes it; else by the library's product
+  // and kernels around it, as in plans that do not choose.
+  virtual bool own(Stage, StageSizes) { return false; }
+  void note(const Choice& choice);
 
   // Whether n(i) stays until the backward pass; else a plan overrides n, and only the last has
   // memory here.
@@ -156,6 +162,7 @@ class Plan {
   Tensor<T> logits_;
   Tensor<float> losses_;
   BlockLaunches block_launches_;
+  std::vector<Choice> choices_;
   Watch watch_;
 };
 

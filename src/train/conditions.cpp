@@ -17,6 +17,7 @@ namespace {
 using Configurations = std::map<std::string, std::vector<std::string>>;
 
 constexpr const char* kConfigurations = "configurations";
+constexpr const char* kChoices = "choices";  // by stage and exact sizes (plans/choice.h)
 
 std::string text(const Json& conditions, const char* key) {
   const bool given = conditions.contains(key) && conditions[key].is_string();
@@ -43,6 +44,9 @@ Json conditions_of(const Trainer& trainer) {
   }
   for (const auto& [kernel, names] : trainer.configurations())
     for (const std::string& name : names) out[kConfigurations][kernel].push_back(name);
+  for (const Choice& c : trainer.choices())
+    out[kChoices][fmt::format("{} of {} x {} x {}", name_of(c.stage), c.sizes.m, c.sizes.n,
+                              c.sizes.k)] = c.own ? "cria" : "the library";
   return out;
 }
 
@@ -63,6 +67,16 @@ std::string differences(const Json& then, const Json& now) {
       kernels.push_back(fmt::format("{} as {} then, as {} now", kernel,
                                     fmt::join(found->second, " and "), fmt::join(names, " and ")));
   if (!kernels.empty()) parts.push_back(fmt::format("kernels {}", fmt::join(kernels, ", ")));
+  const Json none = Json::object();
+  const Json &chosen = then.contains(kChoices) ? then[kChoices] : none,
+             &chosen_now = now.contains(kChoices) ? now[kChoices] : none;
+  if (chosen.is_object() && chosen_now.is_object())
+    for (const auto& [stage, by] : chosen_now.items()) {
+      const std::string before = text(chosen, stage.c_str()),
+                        after = text(chosen_now, stage.c_str());
+      if (!before.empty() && before != after)
+        parts.push_back(fmt::format("{} by {} then, by {} now", stage, before, after));
+    }
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 

@@ -8,7 +8,8 @@
 namespace cria {
 
 // The device, its library of products, on a CPU the workers and the instruction set, and once a
-// step has run the kernels' configurations: whatever tuning, the build or the machine chose.
+// step has run the kernels' configurations and what the plan chose between kernels and library
+// products: whatever tuning, the build or the machine chose.
 Json conditions_of(const Trainer& trainer);
 
 // What differs, as words for a sentence: "products by oneDNN 2.6.3 then, by OpenBLAS 0.3.21 now".

@@ -67,6 +67,7 @@ class TrainerOf final : public Trainer {
   StepRecord record_step(std::span<const HostBatch> batches, float learning_rate,
                          Recorder::Mode mode) override;
   TrainerMemory memory() const override;
+  const std::vector<Choice>& choices() const override { return plan_->choices(); }
   void read(State which, std::span<float> out, int64_t begin) override;
   void write(State which, std::span<const float> values, int64_t begin) override;
   void initialise(uint64_t seed) override;

@@ -116,6 +116,9 @@ class Trainer {
 
   virtual TrainerMemory memory() const = 0;
 
+  // What the plan has chosen for its stages so far (plans/choice.h).
+  virtual const std::vector<Choice>& choices() const = 0;
+
   // The training state, flat arrays of map().size() elements: any part of one, from `begin` on.
   enum class State { weights, m, v };
   virtual void read(State which, std::span<float> out, int64_t begin = 0) = 0;

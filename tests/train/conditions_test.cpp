@@ -52,6 +52,27 @@ TEST(Conditions, DifferencesAreNamed) {
       "on a CPU then, another now; with AVX2 then, AVX-512 now; products by"));
 }
 
+TEST(Conditions, ChoicesBetweenKernelsAndProductsAreNamed) {
+  const Json then = Json::parse(
+      R"({"choices": {"qkv of 8 x 9 x 10": "cria", "product of 1 x 2 x 3": "the library"}})");
+  Json now = then;
+  EXPECT_EQ(differences(then, now), "");
+  now["choices"]["qkv of 8 x 9 x 10"] = "the library";
+  now["choices"]["product of 4 x 5 x 6"] = "cria";  // not made then
+  EXPECT_EQ(differences(then, now), "qkv of 8 x 9 x 10 by cria then, by the library now");
+  EXPECT_EQ(differences(Json::parse(R"({"choices": [3]})"), now), "");
+
+  const Preset& preset = find_preset("debug");
+  const auto trainer =
+      make_trainer({.model = preset.model, .batch = preset.batch, .seq = preset.seq});
+  trainer->initialise(1);
+  const std::vector<int32_t> tokens(preset.batch * preset.seq);
+  const HostBatch batch{tokens, tokens};
+  trainer->step({&batch, 1}, 1e-3f);
+  const Json choices = conditions_of(*trainer).at("choices");
+  EXPECT_EQ(choices.at("gate_up of 64 x 160 x 64"), "the library") << choices;
+}
+
 // A file may hold anything.
 TEST(Conditions, WhatIsNotToldDoesNotDiffer) {
   const Json now = Json::parse(R"({"device": "a CPU", "configurations": {"silu": ["8x64"]}})");
