@@ -11,6 +11,7 @@
 #include "kernels/shares.h"
 #include "runtime/event.h"
 #include "runtime/graph.h"
+#include "runtime/host_buffer.h"
 #include "runtime/recorder.h"
 #include "runtime/thread_pool.h"
 #include "train/device_batch.h"
@@ -410,6 +411,16 @@ void TrainerOf<T>::draw(uint64_t seed, int64_t begin, int64_t count, T* weights,
   });
 }
 
+// A piece of the weights on its way to a device: one is copied while the next is drawn.
+struct Stage {
+  Stage(Device device, bool splits)
+      : weights(device, kPiece * (splits ? sizeof(bf16) : sizeof(float))),
+        rest(device, splits ? kPiece * sizeof(int16_t) : 0),
+        copied(device) {}
+  HostBuffer weights, rest;
+  Event copied;
+};
+
 template <class T>
 void TrainerOf<T>::initialise(uint64_t seed) {
   stream_.synchronize();
@@ -418,16 +429,19 @@ void TrainerOf<T>::initialise(uint64_t seed) {
   steps_ = 0;
   if (options_.device.backend == Backend::cpu)
     return draw(seed, 0, map_.size(), weights_.as<T>(), rest_.as<int16_t>());
-  constexpr int64_t kAtOnce = 16 * kPiece;  // so many that every core has some
-  std::vector<T> weights(std::min(kAtOnce, map_.size()));
-  std::vector<int16_t> rest(kSplits ? weights.size() : 0);
-  for (int64_t begin = 0; begin < map_.size(); begin += kAtOnce) {
-    const int64_t count = std::min(kAtOnce, map_.size() - begin);
-    draw(seed, begin, count, weights.data(), rest.data());
-    weights_.copy_from_host(weights.data(), count * sizeof(T), begin * sizeof(T));
-    if (kSplits)
-      rest_.copy_from_host(rest.data(), count * sizeof(int16_t), begin * sizeof(int16_t));
-  }
+  Stage stages[] = {{options_.device, kSplits}, {options_.device, kSplits}};
+  by_pieces(map_.size(), [&](int64_t begin, int64_t count) {
+    const int64_t number = begin / kPiece;
+    Stage& now = stages[number % 2];
+    if (number >= 2) now.copied.synchronize();
+    T* weights = now.weights.as<T>();
+    int16_t* rest = now.rest.as<int16_t>();
+    draw(seed, begin, count, weights, rest);
+    stream_.copy(weights_.as<T>() + begin, weights, count * sizeof(T));
+    if (kSplits) stream_.copy(rest_.as<int16_t>() + begin, rest, count * sizeof(int16_t));
+    now.copied.record(stream_);
+  });
+  stream_.synchronize();
 }
 
 void check(const AdamWOptions& a) {
