@@ -147,7 +147,7 @@ std::string describe_sizes(const BenchResult& result) {
   std::string out;
   for (const Parameter& p : find_problem(result.problem).parameters)
     out += fmt::format(" {}={}", p.name, result.sizes.at(p.name));
-  return out;
+  return out + (result.packed ? " packed" : "");
 }
 
 }  // namespace
@@ -173,7 +173,8 @@ BenchResult bench(const ProblemSpec& spec, const ProblemRequest& request,
                      .dtype = request.dtype,
                      .sizes = problem->sizes(),
                      .cost = problem->cost(),
-                     .sets = problem->sets()};
+                     .sets = problem->sets(),
+                     .packed = problem->packed()};
   std::vector<Entry> entries = entries_of(*problem, options.config);
   std::vector<Contender> contenders;
   for (Entry& entry : entries) {
@@ -240,6 +241,7 @@ Json to_json(const BenchResult& result) {
                {"operand_sets", result.sets},
                {"unit", result.unit},
                {"rows", Json::array()}};
+  if (result.packed) json["packed"] = true;
   for (const BenchRow& row : result.rows) json["rows"].push_back(to_json(row));
   if (result.final_over_rival.median > 0)
     json["final_over_rival"] = to_json(result.final_over_rival);

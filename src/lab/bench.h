@@ -49,6 +49,7 @@ struct BenchResult {
   Sizes sizes = {};
   Cost cost = {};
   int sets = 1;           // of operands, taken in turn
+  bool packed = false;    // ProblemRequest::packed
   std::string unit = {};  // GB/s or TFLOP/s
   std::vector<BenchRow> rows = {};
   Ratio final_over_rival = {};  // of the final race; zeros without one

@@ -10,7 +10,7 @@
 #include "kernels/launch.h"
 #include "kernels/reduction.h"
 #include "kernels/shares.h"
-#include "lab/operand.h"
+#include "lab/library.h"
 #include "runtime/cpu/cores.h"
 #include "runtime/thread_pool.h"
 
@@ -154,12 +154,12 @@ Ceiling fma_ceiling(Device device) {
 Ceiling product_ceiling(Device device, DType type, Precision precision) {
   const int n = device.backend == Backend::cuda ? 8192 : 1024;
   Stream stream(device);
-  auto a = std::make_shared<Operand>(stream, type, 1, n, n, Values{.phase = 11});
-  auto b = std::make_shared<Operand>(stream, type, 1, n, n, Values{.phase = 57});
-  auto c = std::make_shared<Operand>(stream, type, 1, n, n);
+  const OperandShape square{1, n, n};
+  auto a = std::make_shared<Operand>(stream, type, square, Values{.phase = 11});
+  auto b = std::make_shared<Operand>(stream, type, square, Values{.phase = 57});
+  auto c = std::make_shared<Operand>(stream, type, square);
   stream.synchronize();
-  const Product product{
-      .m = n, .n = n, .k = n, .trans_b = true, .in = type, .out = type, .precision = precision};
+  const Product product = product_of({.trans_b = true, .precision = precision}, *a, *b, *c);
   return {{"library product",
            [=](Stream& s, int) { multiply(s, product, a->data(), b->data(), c->data()); }},
           cost_of(product).flops,

@@ -99,8 +99,10 @@ std::vector<Inspection> inspect(Problem& problem, const InspectOptions& options)
   require(problem.stream().device() == kCpu, "inspect: the operands must be in host memory");
   std::vector<Inspection> out;
   for (const Variant& variant : problem.variants())
-    for (const std::string& config : configs_of(variant, options.config))
+    for (const std::string& config : configs_of(variant, options.config)) {
       out.push_back(inspect_call(variant.calls.at(0), config, options.programs));
+      out.back().packed = problem.packed();
+    }
   if (out.empty()) fail_unknown_config(problem, options.config, Target::trace, 0);
   return out;
 }
@@ -118,8 +120,9 @@ std::string to_table(const Inspection& inspection) {
                {"wavefronts"},
                {"conflicts"}});
   for (const LineCounts& line : trace.lines()) table.add_row(cells_of(inspection, line));
-  std::string out = fmt::format("{} {} {}: {}\n", inspection.kernel, name_of(inspection.dtype),
-                                inspection.config, to_string(inspection.dims));
+  std::string out = fmt::format("{} {} {}: {}{}\n", inspection.kernel, name_of(inspection.dtype),
+                                inspection.config, to_string(inspection.dims),
+                                inspection.packed ? " packed" : "");
   out += table.to_string();
   out += footprint_line(inspection, "read", double(trace.unique_bytes_read()),
                         inspection.cost.bytes_read);
@@ -147,6 +150,7 @@ Json to_json(const Inspection& inspection) {
                              {"useful_bytes", line.counts.useful_bytes},
                              {"wavefronts", line.counts.wavefronts},
                              {"conflicts", line.counts.conflicts}});
+  if (inspection.packed) json["packed"] = true;
   json["unique_bytes_read"] = trace.unique_bytes_read();
   json["unique_bytes_written"] = trace.unique_bytes_written();
   json["declared_bytes_read"] = inspection.cost.bytes_read;

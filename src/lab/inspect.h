@@ -20,6 +20,7 @@ struct Inspection {
   Cost cost;                   // declared
   bool costs_at_most = false;  // it bounds what depends on data
   bool whole = true;           // every program was traced
+  bool packed = false;         // ProblemRequest::packed
   tile::Trace trace;
   std::optional<KernelResources> resources;  // where there is a GPU
 };

@@ -75,29 +75,31 @@ void Problem::plan_sets(double bytes_per_set) {
           : static_cast<int>(std::clamp(std::ceil(rotated / bytes_per_set), 1.0, double(kMaxSets)));
 }
 
-const Operand& Problem::input(int batch, int rows, int cols, float scale, float mean) {
+const Operand& Problem::input(int batch, Extent rows, Extent cols, float scale, float mean) {
   return input_of(dtype(), batch, rows, cols, scale, mean);
 }
 
-const Operand& Problem::input_of(DType type, int batch, int rows, int cols, float scale,
+const Operand& Problem::input_of(DType type, int batch, Extent rows, Extent cols, float scale,
                                  float mean) {
   const Values values{.phase = 99991 * (operands_.size() + 1), .scale = scale, .mean = mean};
-  operands_.push_back(std::make_unique<Operand>(stream_, type, batch, rows, cols, values));
+  operands_.push_back(
+      std::make_unique<Operand>(stream_, type, OperandShape{batch, rows, cols, packed()}, values));
   return *operands_.back();
 }
 
-const Operand& Problem::output(int batch, int rows, int cols) {
+const Operand& Problem::output(int batch, Extent rows, Extent cols) {
   return output_of(dtype(), batch, rows, cols);
 }
 
-const Operand& Problem::output_of(DType type, int batch, int rows, int cols) {
+const Operand& Problem::output_of(DType type, int batch, Extent rows, Extent cols) {
   const Operand& made = scratch_of(type, batch, rows, cols);
   outputs_.push_back(operands_.back().get());
   return made;
 }
 
-const Operand& Problem::scratch_of(DType type, int batch, int rows, int cols) {
-  operands_.push_back(std::make_unique<Operand>(stream_, type, batch, rows, cols));
+const Operand& Problem::scratch_of(DType type, int batch, Extent rows, Extent cols) {
+  operands_.push_back(
+      std::make_unique<Operand>(stream_, type, OperandShape{batch, rows, cols, packed()}));
   return *operands_.back();
 }
 

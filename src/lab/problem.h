@@ -13,6 +13,7 @@
 #include "kernels/launch.h"
 #include "lab/accuracy.h"
 #include "lab/ceilings.h"
+#include "lab/library.h"
 #include "lab/operand.h"
 #include "runtime/product.h"
 
@@ -35,7 +36,8 @@ struct ProblemRequest {
   Device device = {};
   DType dtype = DType::f32;
   Sizes sizes = {};
-  int sets = 0;  // of operands; 0: as many as exceed the device's caches
+  int sets = 0;         // of operands; 0: as many as exceed the device's caches
+  bool packed = false;  // rows of operands follow each other, not at the pitch that plans give them
 
   int operator[](const std::string& parameter) const;
   // So many times the product of these sizes; an Error names them when 32 bits cannot count it.
@@ -67,6 +69,7 @@ class Problem {
   const std::vector<Rival>& rivals() const { return rivals_; }
   int sets() const { return sets_; }
   const Sizes& sizes() const { return request_.sizes; }
+  bool packed() const { return request_.packed; }
   Stream& stream() { return stream_; }
   // Of one solution: the first kernel's, unless that leaves intermediate results.
   const Cost& cost() const { return cost_ ? *cost_ : variants_.at(0).calls.at(0).cost; }
@@ -89,13 +92,13 @@ class Problem {
   void plan_sets(double bytes_per_set);
 
   // Every operand made gets values of its own.
-  const Operand& input(int batch, int rows, int cols, float scale = 1, float mean = 0);
-  const Operand& input_of(DType dtype, int batch, int rows, int cols, float scale = 1,
+  const Operand& input(int batch, Extent rows, Extent cols, float scale = 1, float mean = 0);
+  const Operand& input_of(DType dtype, int batch, Extent rows, Extent cols, float scale = 1,
                           float mean = 0);
-  const Operand& output(int batch, int rows, int cols);
-  const Operand& output_of(DType dtype, int batch, int rows, int cols);
+  const Operand& output(int batch, Extent rows, Extent cols);
+  const Operand& output_of(DType dtype, int batch, Extent rows, Extent cols);
   // Neither: what prepare() computes, or an intermediate result.
-  const Operand& scratch_of(DType dtype, int batch, int rows, int cols);
+  const Operand& scratch_of(DType dtype, int batch, Extent rows, Extent cols);
 
   // Adds a set's call to the variant of this name; variants keep the order of their first call.
   template <class Args>

@@ -8,9 +8,15 @@
 
 #include "base/json.h"
 #include "kernels/adamw.h"
+#include "kernels/gate_up.h"
+#include "kernels/gate_up_backward.h"
+#include "kernels/gemm_group.h"
+#include "kernels/rope.h"
 #include "lab/bench.h"
 #include "lab/inspect.h"
 #include "lab/tune.h"
+#include "model/weights.h"
+#include "plans/packed.h"
 #include "runtime/on_device.h"
 
 namespace cria {
@@ -21,6 +27,18 @@ ProblemRequest small_request(const ProblemSpec& spec, DType dtype = DType::f32) 
   for (const Parameter& p : spec.parameters)
     if (p.on_cpu > 1)
       request.sizes[p.name] = std::max<int64_t>(p.least, std::min<int64_t>(p.on_cpu, 96));
+  return request;
+}
+
+// Sizes that are no whole 16 bytes wherever a problem takes any; switches such that rivals run.
+ProblemRequest odd_request(const ProblemSpec& spec, DType dtype, bool packed) {
+  ProblemRequest request{.device = kCpu, .dtype = dtype, .sets = 1, .packed = packed};
+  for (const Parameter& p : spec.parameters) {
+    const int64_t odd = p.name == "head-dim" ? 42 : p.name == "heads" ? 3 : 77;
+    if (p.on_cpu > 1) request.sizes[p.name] = std::clamp(odd, p.least, p.most);
+    if (p.name == "batch") request.sizes[p.name] = 2;
+    if (p.name == "causal") request.sizes[p.name] = 0;
+  }
   return request;
 }
 
@@ -80,6 +98,57 @@ TEST_P(EveryProblem, IsSolvedRightOnCuda) {
   expect_right_on(devices()[1]);
 }
 
+TEST_P(EveryProblem, IsSolvedRightAtOddSizesWithGapsAndWithout) {
+  for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    if (!kernel_registry().find(spec().kernels[0], dtype, Target::cpu)) continue;
+    for (const bool packed : {false, true})
+      expect_right(spec(), odd_request(spec(), dtype, packed));
+  }
+}
+
+TEST_P(EveryProblem, IsSolvedRightAtOddSizesOnCuda) {
+  if (devices().size() < 2) GTEST_SKIP() << "no CUDA device";
+  for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    if (!kernel_registry().find(spec().kernels[0], dtype, Target::cuda)) continue;
+    for (const bool packed : {false, true}) {
+      ProblemRequest request = odd_request(spec(), dtype, packed);
+      request.device = devices()[1];
+      expect_right(spec(), request);
+    }
+  }
+}
+
+// Every step from row to row, head to head and matrix to matrix is whole 16 bytes, as in a plan; with
+// --packed none is longer than it has to be.
+TEST_P(EveryProblem, OperandsAreLaidOutAsPlansHaveThem) {
+  const DType dtype = kernel_registry().find(spec().kernels[0], DType::bf16, Target::trace)
+                          ? DType::bf16
+                          : DType::f32;
+  for (const bool packed : {false, true}) {
+    const std::unique_ptr<Problem> problem =
+        make_problem(spec(), odd_request(spec(), dtype, packed));
+    EXPECT_EQ(problem->packed(), packed);
+    for (const Inspection& inspection : inspect(*problem, {.programs = 1})) {
+      EXPECT_EQ(inspection.packed, packed);
+      for (const tile::TracedOperand& o : inspection.trace.operands()) {
+        if (o.cols <= 1 || int64_t{o.batch} * o.rows * o.cols == 0) continue;
+        const std::string name = inspection.kernel + " " + o.name;
+        if (packed && o.rows > 1)
+          EXPECT_EQ(o.ld % o.cols, 0) << name;  // whole heads, halves or rows
+        if (packed) continue;
+        // Partners of rope begin in the middle of heads.
+        if (!o.name.ends_with("_high")) EXPECT_EQ(o.begin % 16, 0u) << name;
+        const auto expect_aligned = [&](int64_t step) {
+          EXPECT_EQ(step * o.element_bytes % 16, 0) << name;
+        };
+        if (o.rows > 1) expect_aligned(o.ld);
+        if (o.heads > 1) expect_aligned(o.head_stride);
+        if (o.batch > o.heads) expect_aligned(o.batch_stride);
+      }
+    }
+  }
+}
+
 TEST_P(EveryProblem, DoingNothingIsWrong) {
   const std::unique_ptr<Problem> problem = make_problem(spec(), small_request(spec()));
   EXPECT_FALSE(problem->check([](Stream&, int) {}).ok);
@@ -89,24 +158,107 @@ INSTANTIATE_TEST_SUITE_P(Lab, EveryProblem, testing::Range(size_t{0}, problem_sp
                          [](const auto& info) { return problem_specs()[info.param].name; });
 
 TEST(Problem, SwitchesAreRight) {
-  for (int64_t trans_a : {0, 1})
-    for (int64_t trans_b : {0, 1})
-      for (int64_t residual : {0, 1}) {
-        ProblemRequest request{.device = kCpu, .sets = 1};
-        request.sizes = {{"m", 40}, {"n", 50}, {"k", 60}};
-        request.sizes["trans-a"] = trans_a;
-        request.sizes["trans-b"] = trans_b;
-        request.sizes["residual"] = residual;
-        expect_right(find_problem("gemm"), request);
+  for (const bool packed : {false, true}) {
+    for (int64_t trans_a : {0, 1})
+      for (int64_t trans_b : {0, 1})
+        for (int64_t residual : {0, 1}) {
+          ProblemRequest request{.device = kCpu, .sets = 1, .packed = packed};
+          request.sizes = {{"m", 41}, {"n", 50}, {"k", 61}};
+          request.sizes["trans-a"] = trans_a;
+          request.sizes["trans-b"] = trans_b;
+          request.sizes["residual"] = residual;
+          expect_right(find_problem("gemm"), request);
+        }
+    for (int64_t causal : {0, 1})
+      for (int64_t kv_heads : {0, 2}) {
+        ProblemRequest request{.device = kCpu, .sets = 1, .packed = packed};
+        request.sizes = {{"batch", 2}, {"heads", 4}, {"seq", 70}, {"head-dim", 40}};
+        request.sizes["causal"] = causal;
+        request.sizes["kv-heads"] = kv_heads;
+        expect_right(find_problem("attention"), request);
       }
-  for (int64_t causal : {0, 1})
-    for (int64_t kv_heads : {0, 2}) {
-      ProblemRequest request{.device = kCpu, .sets = 1};
-      request.sizes = {{"batch", 2}, {"heads", 4}, {"seq", 70}, {"head-dim", 40}};
-      request.sizes["causal"] = causal;
-      request.sizes["kv-heads"] = kv_heads;
-      expect_right(find_problem("attention"), request);
-    }
+    ProblemRequest request{.device = kCpu, .sets = 1, .packed = packed};
+    request.sizes = {{"m", 9}, {"ffn", 27}, {"dim", 19}, {"keep", 1}};
+    expect_right(find_problem("gate_up"), request);
+  }
+}
+
+template <class Args>
+const Args& first_args(const Problem& problem) {
+  return *static_cast<const Args*>(problem.variants().at(0).calls.at(0).args);
+}
+
+// A matrix's distances: from row to row, and from one that is joined with it.
+template <class T>
+std::pair<int64_t, int64_t> layout_of(const Tensor<T>& first, const Tensor<T>& second) {
+  EXPECT_EQ(first.ld, second.ld);
+  return {first.ld, second.data - first.data};
+}
+
+// What a flash plan launches at these sizes lies where its weights and activations are.
+TEST(Problem, JoinedOperandsLieAsFlashPlansHaveThem) {
+  const int dim = 42, ffn = 77, rows = 5;
+  const ModelConfig config{.dim = dim,
+                           .layers = 1,
+                           .heads = 3,
+                           .kv_heads = 3,
+                           .head_dim = 14,
+                           .ffn = ffn,
+                           .vocab = 9,
+                           .context = rows};
+  const WeightMap map(config);
+  std::vector<float> memory(map.size());
+  const LayerWeights<const float> w =
+      view_weights<const float>(map, config, memory.data()).layers[0];
+  const Tensor<float> both = pitched_matrix(memory.data(), rows, config.gate_up_width());
+  const Halves<float> halves(both, ffn);
+
+  ProblemRequest request{.device = kCpu, .sizes = {{"m", rows}, {"ffn", ffn}, {"dim", dim}}};
+  request.sets = 1, request.sizes["keep"] = 1;
+  const auto forward = make_problem(find_problem("gate_up"), request);
+  const auto& made = first_args<kernels::GateUpArgs<float>>(*forward);
+  EXPECT_EQ(layout_of(made.gate, made.up), layout_of(w.gate, w.up));
+  EXPECT_EQ(layout_of(made.by_gate, made.by_up), layout_of(halves.gate, halves.up));
+  EXPECT_EQ(made.y.ld, pitch_of(ffn));
+  EXPECT_EQ(made.by_up.cols, ffn);
+
+  request.sizes.erase("keep");
+  const auto backward = make_problem(find_problem("gate_up_backward"), request);
+  const auto& gradients = first_args<kernels::GateUpBackwardArgs<float>>(*backward);
+  EXPECT_EQ(layout_of(gradients.dgate, gradients.dup), layout_of(halves.gate, halves.up));
+  EXPECT_EQ(gradients.down.ld, w.down.ld);
+
+  const auto group = make_problem(find_problem("gemm_group"), request);
+  const auto& parts = first_args<kernels::GemmGroupArgs<float>>(*group).parts;
+  EXPECT_EQ(parts[1].a.cols, both.cols);
+  EXPECT_EQ(parts[1].a.ld, both.ld);
+  EXPECT_EQ(parts[1].c.rows, w.gate_up.rows);
+  EXPECT_EQ(parts[1].c.ld, w.gate_up.ld);
+  EXPECT_EQ(parts[0].c.ld, w.down.ld);
+
+  request.sizes = {{"batch", 1}, {"heads", 3}, {"seq", rows}, {"head-dim", 14}};
+  const auto rope = make_problem(find_problem("rope"), request);
+  const auto& turned = first_args<kernels::RopeForwardArgs<float>>(*rope);
+  EXPECT_EQ(turned.x.low.ld, config.query_width());
+  EXPECT_EQ(turned.x.low.head_stride, config.head_pitch());
+}
+
+// Products and copies of whole operands leave zeros between the halves and behind the rows.
+TEST(Problem, GapsStayZeros) {
+  ProblemRequest request{.device = kCpu, .sizes = {{"m", 5}, {"ffn", 77}, {"dim", 42}}, .sets = 1};
+  const auto problem = make_problem(find_problem("gate_up_backward"), request);
+  const auto& args = first_args<kernels::GateUpBackwardArgs<float>>(*problem);
+  const auto expect_zeros = [&] {
+    for (const Tensor<float>& half : {args.dgate, args.dup})
+      for (int r = 0; r < half.rows; ++r)
+        for (int c = half.cols; c < pitch_of(half.cols); ++c)
+          EXPECT_EQ(*half.at(0, r, c), 0) << r << " " << c;
+  };
+  for (const Variant& v : problem->variants())
+    EXPECT_TRUE(problem->check([&](Stream& s, int turn) { v.run(s, turn); }).ok), expect_zeros();
+  ASSERT_FALSE(problem->rivals().empty());
+  for (const Rival& rival : problem->rivals())
+    EXPECT_TRUE(problem->check(rival.run).ok), expect_zeros();
 }
 
 TEST(Problem, UnknownNamesGetSuggestions) {
@@ -263,6 +415,22 @@ TEST(Bench, TheFastestOfEachKernelRacesTheCeilingOnceMore) {
   EXPECT_EQ(finalists.size(), spec.kernels.size() + 1);  // and the ceiling
   for (const auto& [name, count] : finalists) EXPECT_EQ(count, 1) << name;
   EXPECT_NE(to_json(result).dump().find("final_of_ceiling"), std::string::npos);
+}
+
+// Tables and JSON say that operands were packed, and nothing of it otherwise.
+TEST(Bench, ResultsSayWhenOperandsWerePacked) {
+  BenchOptions options;
+  options.measure = {.budget_s = 0, .min_rounds = 2, .max_rounds = 2, .sample_us = 0};
+  const ProblemSpec& spec = find_problem("rmsnorm");
+  for (const bool packed : {false, true}) {
+    const BenchResult result = bench(spec, odd_request(spec, DType::f32, packed), options);
+    EXPECT_EQ(to_table(result).find("rows=77 cols=77 packed") != std::string::npos, packed);
+    EXPECT_EQ(to_json(result).contains("packed"), packed);
+    const auto problem = make_problem(spec, odd_request(spec, DType::f32, packed));
+    const std::vector<Inspection> inspections = inspect(*problem, {});
+    EXPECT_EQ(to_table(inspections.at(0)).find(" packed\n") != std::string::npos, packed);
+    EXPECT_EQ(to_json(inspections.at(0)).contains("packed"), packed);
+  }
 }
 
 TEST(Tune, WinnerIsOneOfTheConfigurations) {

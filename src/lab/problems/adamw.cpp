@@ -54,12 +54,10 @@ class AdamW final : public Problem {
     const float hyper[kAdamWHypers] = {
         kRate, kBeta1, kBeta2, kEps, 1 / (1 - kBeta1), 1 / (1 - kBeta2), kDecay, 0};
     stream.copy(hyper_->data(), hyper, sizeof(hyper));
-    stream.fill(norm2_->data(), 0, norm2_->bytes());
+    norm2_->clear(stream);
     for (const Set& s : data_) {
-      stream.copy(s.weights->data(), given_->data(), given_->bytes());
-      stream.fill(s.rest->data(), 0, s.rest->bytes());
-      stream.fill(s.m->data(), 0, s.m->bytes());
-      stream.fill(s.v->data(), 0, s.v->bytes());
+      s.weights->copy_from(stream, *given_);
+      for (const Operand* o : {s.rest, s.m, s.v}) o->clear(stream);
     }
     stream.synchronize();
   }
@@ -127,7 +125,7 @@ class Accumulate final : public Problem {
 
  private:
   void prepare(Stream& stream) override {
-    for (const Operand* sum : sums_) stream.fill(sum->data(), 0, sum->bytes());
+    for (const Operand* sum : sums_) sum->clear(stream);
   }
   Accuracy check_results() const override {
     return check_output(*sums_[0], {}, 1, [&](int64_t, auto cols, auto want) {

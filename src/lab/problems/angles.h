@@ -11,13 +11,17 @@ namespace cria {
 
 class Angles {
  public:
-  Angles(Device device, int positions, int head_dim)
-      : positions_(positions), head_dim_(head_dim), cos_(device, bytes()), sin_(device, bytes()) {
+  Angles(Device device, int positions, int head_dim, bool packed)
+      : positions_(positions),
+        head_dim_(head_dim),
+        ld_(packed ? head_dim / 2 : pitch_of(head_dim / 2)),
+        cos_(device, bytes()),
+        sin_(device, bytes()) {
     std::vector<float> cos(count()), sin(count());
     const int half = head_dim / 2;
     kernels::fill_rope_tables(kernels::rope_frequencies(kTheta, head_dim),
-                              pitched_matrix(cos.data(), positions, half),
-                              pitched_matrix(sin.data(), positions, half));
+                              matrix_of(cos.data(), positions, half, ld_),
+                              matrix_of(sin.data(), positions, half, ld_));
     cos_.copy_from_host(cos.data(), bytes());
     sin_.copy_from_host(sin.data(), bytes());
   }
@@ -30,13 +34,13 @@ class Angles {
 
  private:
   static constexpr double kTheta = 10000;
-  size_t count() const { return size_t(positions_) * pitch_of(head_dim_ / 2); }
+  size_t count() const { return size_t(positions_) * ld_; }
   size_t bytes() const { return count() * sizeof(float); }
   Tensor<const float> table(const Buffer& buffer) const {
-    return pitched_matrix<const float>(buffer.as<float>(), positions_, head_dim_ / 2);
+    return matrix_of<const float>(buffer.as<float>(), positions_, head_dim_ / 2, ld_);
   }
 
-  int positions_, head_dim_;
+  int positions_, head_dim_, ld_;
   Buffer cos_, sin_;
 };
 

@@ -62,32 +62,12 @@ class Attention final : public Problem {
 
   // Scores are rounded to the operands' type in memory, as an unfused model has them.
   void add_unfused(int batch) {
-    const int matrices = batch * heads_;
-    const Operand& scores = scratch_of(dtype(), matrices, length_, length_);
-    const int64_t qkv = int64_t{length_} * head_dim_, square = int64_t{length_} * length_;
-    const Precision precision = tf32_ ? Precision::tf32 : Precision::full;
-    const Product qk{.m = length_,
-                     .n = length_,
-                     .k = head_dim_,
-                     .trans_b = true,
-                     .in = dtype(),
-                     .out = dtype(),
-                     .precision = precision,
-                     .alpha = scale_,
-                     .batch = matrices,
-                     .stride_a = qkv,
-                     .stride_b = qkv,
-                     .stride_c = square};
-    const Product pv{.m = length_,
-                     .n = head_dim_,
-                     .k = length_,
-                     .in = dtype(),
-                     .out = dtype(),
-                     .precision = precision,
-                     .batch = matrices,
-                     .stride_a = square,
-                     .stride_b = qkv,
-                     .stride_c = qkv};
+    const Operand& scores = scratch_of(dtype(), batch * heads_, length_, length_);
+    const Set& first = data_[0];
+    const Precision precision = library_precision(tf32_);
+    const Product qk = product_of({.trans_b = true, .precision = precision, .alpha = scale_},
+                                  *first.q, *first.k, scores);
+    const Product pv = product_of({.precision = precision}, scores, *first.v, *first.o);
     add_rival({"product, softmax, product", [this, &scores, qk, pv](Stream& s, int turn) {
                  const Set& set = data_[turn % data_.size()];
                  multiply(s, qk, set.q->data(), set.k->data(), scores.data());
@@ -99,7 +79,7 @@ class Attention final : public Problem {
   void softmax_rows(Stream& stream, const Operand& scores) const {
     with_float(dtype(), [&](auto t) {
       using T = decltype(t);
-      const Tensor<T> all = matrix_of(scores.tensor<T>().data, int(scores.rows()), scores.cols());
+      const Tensor<T> all = scores.tensor<T>();
       launch(stream, kernels::SoftmaxForwardArgs<T>{all, all});
     });
   }

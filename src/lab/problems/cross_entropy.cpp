@@ -34,8 +34,7 @@ class CrossEntropy final : public Problem {
 
  private:
   void prepare(Stream& stream) override {
-    for (const Operand* logits : logits_)
-      stream.copy(logits->data(), given_->data(), given_->bytes());
+    for (const Operand* logits : logits_) logits->copy_from(stream, *given_);
   }
 
   struct Row {

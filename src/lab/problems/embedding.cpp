@@ -92,7 +92,7 @@ class EmbeddingBackward final : public Embedding {
     stream().synchronize();
   }
   void prepare(Stream& stream) override {
-    for (const Set& set : data_) stream.fill(set.dtable->data(), 0, set.dtable->bytes());
+    for (const Set& set : data_) set.dtable->clear(stream);
   }
   Accuracy check_results() const override {
     const Set& set = data_[0];

@@ -11,7 +11,7 @@ class Fma final : public Problem {
     const int rows = request["rows"], cols = request["cols"];
     plan_sets(1e12);
     y_ = &output(1, rows, cols);
-    args_ = {matrix_of(y_->tensor<float>().data, rows, cols), request["rounds"]};
+    args_ = {y_->tensor<float>(), request["rounds"]};
     add_call("fma", args_);
   }
 

@@ -15,15 +15,8 @@ class GateUp final : public Problem {
   explicit GateUp(const ProblemRequest& request)
       : Problem(request), tf32_(request["tf32"] != 0), keep_(request["keep"] != 0) {
     const int m = request["m"], d = request["dim"], f = request["ffn"];
-    const int both = request.product({"ffn"}, 2);
-    // Both projections in one product: gate's rows, then up's.
-    both_ = {.m = m,
-             .n = both,
-             .k = d,
-             .trans_b = true,
-             .in = dtype(),
-             .out = dtype(),
-             .precision = tf32_ ? Precision::tf32 : Precision::full};
+    request.product({"ffn"}, 2);
+    const Extent both(2, f);
     plan_sets((double(m) * d + 2.0 * f * d + (keep_ ? 3.0 : 1.0) * m * f) * size_of(dtype()));
     const Operand* scratch = keep_ ? nullptr : &scratch_of(dtype(), 1, m, both);
     for (int set = 0; set < sets(); ++set)
@@ -44,26 +37,28 @@ class GateUp final : public Problem {
   void add_kernel(const Set& set) {
     with_float(dtype(), [&](auto t) {
       using T = decltype(t);
-      const Tensor<const T> w = set.w->tensor<T>();
-      const int f = w.rows / 2;
       kernels::GateUpArgs<T> args{.x = set.x->tensor<T>(),
-                                  .gate = matrix_of(w.data, f, w.cols),
-                                  .up = matrix_of(w.row(f), f, w.cols),
+                                  .gate = set.w->part<T>(0),
+                                  .up = set.w->part<T>(1),
                                   .y = set.y->tensor<T>(),
                                   .precision = dot_precision(tf32_)};
-      if (keep_) args.by_gate = half<T>(set, 0), args.by_up = half<T>(set, 1);
+      if (keep_) args.by_gate = set.pairs->part<T>(0), args.by_up = set.pairs->part<T>(1);
       add_call("gate_up", args);
     });
   }
 
   void add_library() {
-    const auto algorithms = product_algorithms(device(), both_);
+    // Both projections in one product: gate's rows, then up's.
+    const Set& first = data_[0];
+    const Product both = product_of({.trans_b = true, .precision = library_precision(tf32_)},
+                                    *first.x, *first.w, *first.pairs);
+    const auto algorithms = product_algorithms(device(), both);
     for (size_t i = 0; i < algorithms.size(); ++i)
       add_rival(
           {(on_cuda() ? fmt::format("cublasLt {}", i) : product_library(device())) + " + silu_up",
-           [this, i](Stream& s, int turn) {
+           [this, both, i](Stream& s, int turn) {
              const Set& set = data_[turn % data_.size()];
-             multiply(s, both_, set.x->data(), set.w->data(), set.pairs->data(), int(i));
+             multiply(s, both, set.x->data(), set.w->data(), set.pairs->data(), int(i));
              activate(s, set);
            }});
   }
@@ -71,14 +66,9 @@ class GateUp final : public Problem {
   void activate(Stream& stream, const Set& set) const {
     with_float(dtype(), [&](auto t) {
       using T = decltype(t);
-      launch(stream,
-             kernels::SiluUpForwardArgs<T>{half<T>(set, 0), half<T>(set, 1), set.y->tensor<T>()});
+      launch(stream, kernels::SiluUpForwardArgs<T>{set.pairs->part<T>(0), set.pairs->part<T>(1),
+                                                   set.y->tensor<T>()});
     });
-  }
-  template <class T>
-  static Tensor<T> half(const Set& set, int which) {
-    const Tensor<T> p = set.pairs->tensor<T>();
-    return matrix_of(p.data + which * (p.cols / 2), p.rows, p.cols / 2, p.ld);
   }
 
   Accuracy check_results() const override {
@@ -95,7 +85,7 @@ class GateUp final : public Problem {
   // Of row `row` of x and column `col` of y.
   Products products(int64_t row, int64_t col) const {
     const Set& set = data_[0];
-    const int64_t d = both_.k, f = both_.n / 2;
+    const int64_t d = set.x->cols(), f = set.y->cols();
     const std::vector<double> x = set.x->held(row * d, d);
     const std::vector<double> g = set.w->held(col * d, d), u = set.w->held((f + col) * d, d);
     Products p;
@@ -109,11 +99,12 @@ class GateUp final : public Problem {
   }
   // The activation and the rounding of both factors come on top of the product's error.
   ErrorBound bound() const {
-    return {.length = both_.k, .inner = product_roundoff(dtype(), tf32_) + roundoff(dtype())};
+    return {.length = data_[0].x->cols(),
+            .inner = product_roundoff(dtype(), tf32_) + roundoff(dtype())};
   }
   Accuracy check_activation() const {
     return check_output(
-        *data_[0].y, bound(), 4.0 * both_.k, [&](int64_t row, auto cols, auto want) {
+        *data_[0].y, bound(), 4.0 * data_[0].x->cols(), [&](int64_t row, auto cols, auto want) {
           for (size_t i = 0; i < cols.size(); ++i) {
             const Products p = products(row, cols[i]);
             const double silu = p.gate * p.s();
@@ -124,8 +115,8 @@ class GateUp final : public Problem {
         });
   }
   Accuracy check_derivatives() const {
-    const int64_t f = both_.n / 2;
-    return check_output(*data_[0].pairs, bound(), 4.0 * both_.k,
+    const int64_t f = data_[0].y->cols();
+    return check_output(*data_[0].pairs, bound(), 4.0 * data_[0].x->cols(),
                         [&](int64_t row, auto cols, auto want) {
                           for (size_t i = 0; i < cols.size(); ++i) {
                             const Products p = products(row, cols[i] % f);
@@ -141,7 +132,6 @@ class GateUp final : public Problem {
   }
 
   const bool tf32_, keep_;
-  Product both_;
   std::vector<Set> data_;
 };
 

@@ -16,13 +16,8 @@ class GateUpBackward final : public Problem {
   explicit GateUpBackward(const ProblemRequest& request)
       : Problem(request), tf32_(request["tf32"] != 0) {
     const int m = request["m"], d = request["dim"], f = request["ffn"];
-    const int both = request.product({"ffn"}, 2);
-    product_ = {.m = m,
-                .n = f,
-                .k = d,
-                .in = dtype(),
-                .out = dtype(),
-                .precision = tf32_ ? Precision::tf32 : Precision::full};
+    request.product({"ffn"}, 2);
+    const Extent both(2, f);
     plan_sets((double(m) * d + double(d) * f + 4.0 * m * f) * size_of(dtype()));
     dact_ = &scratch_of(dtype(), 1, m, f);
     for (int set = 0; set < sets(); ++set)
@@ -40,34 +35,30 @@ class GateUpBackward final : public Problem {
     const Operand *derivatives, *gradients;  // by gate beside by up
   };
 
-  template <class T>
-  static Tensor<T> half(const Operand* both, int which) {
-    const Tensor<T> t = both->tensor<T>();
-    return matrix_of(t.data + which * (t.cols / 2), t.rows, t.cols / 2, t.ld);
-  }
-
   void add_kernel(const Set& set) {
     with_float(dtype(), [&](auto t) {
       using T = decltype(t);
       add_call("gate_up_backward",
                kernels::GateUpBackwardArgs<T>{.dy = set.dy->tensor<T>(),
                                               .down = set.down->tensor<T>(),
-                                              .by_gate = half<T>(set.derivatives, 0),
-                                              .by_up = half<T>(set.derivatives, 1),
-                                              .dgate = half<T>(set.gradients, 0),
-                                              .dup = half<T>(set.gradients, 1),
+                                              .by_gate = set.derivatives->part<T>(0),
+                                              .by_up = set.derivatives->part<T>(1),
+                                              .dgate = set.gradients->part<T>(0),
+                                              .dup = set.gradients->part<T>(1),
                                               .precision = dot_precision(tf32_)});
     });
   }
 
   void add_library() {
-    const auto algorithms = product_algorithms(device(), product_);
+    const Product product =
+        product_of({.precision = library_precision(tf32_)}, *data_[0].dy, *data_[0].down, *dact_);
+    const auto algorithms = product_algorithms(device(), product);
     for (size_t i = 0; i < algorithms.size(); ++i)
       add_rival({(on_cuda() ? fmt::format("cublasLt {}", i) : product_library(device())) +
                      " + 2 multiply",
-                 [this, i](Stream& s, int turn) {
+                 [this, product, i](Stream& s, int turn) {
                    const Set& set = data_[turn % data_.size()];
-                   multiply(s, product_, set.dy->data(), set.down->data(), dact_->data(), int(i));
+                   multiply(s, product, set.dy->data(), set.down->data(), dact_->data(), int(i));
                    multiply_halves(s, set);
                  }});
   }
@@ -77,31 +68,31 @@ class GateUpBackward final : public Problem {
       using T = decltype(t);
       for (int i = 0; i < 2; ++i)
         launch(stream, kernels::MultiplyArgs<T>{.x = dact_->tensor<T>(),
-                                                .y = half<T>(set.derivatives, i),
-                                                .z = half<T>(set.gradients, i)});
+                                                .y = set.derivatives->part<T>(i),
+                                                .z = set.gradients->part<T>(i)});
     });
   }
 
   Accuracy check_results() const override {
     const Set& set = data_[0];
-    const int64_t d = product_.k, f = product_.n;
+    const int64_t d = set.dy->cols(), f = set.down->cols();
     const ErrorBound bound{.length = d,
                            .inner = product_roundoff(dtype(), tf32_) + roundoff(dtype())};
-    return check_output(*set.gradients, bound, 2.0 * d, [&](int64_t row, auto cols, auto want) {
-      const std::vector<double> dy = set.dy->held(row * d, d);
-      for (size_t i = 0; i < cols.size(); ++i) {
-        const std::vector<double> down = set.down->held(cols[i] % f, d, f);
-        double dact = 0, aa = 0, bb = 0;
-        for (int64_t q = 0; q < d; ++q)
-          dact += dy[q] * down[q], aa += dy[q] * dy[q], bb += down[q] * down[q];
-        const double by = set.derivatives->held(row * 2 * f + cols[i]);
-        want[i] = {dact * by, std::abs(by) * std::sqrt(aa * bb)};
-      }
-    });
+    return check_output(*set.gradients, bound, 2.0 * double(d),
+                        [&](int64_t row, auto cols, auto want) {
+                          const std::vector<double> dy = set.dy->held(row * d, d);
+                          for (size_t i = 0; i < cols.size(); ++i) {
+                            const std::vector<double> down = set.down->held(cols[i] % f, d, f);
+                            double dact = 0, aa = 0, bb = 0;
+                            for (int64_t q = 0; q < d; ++q)
+                              dact += dy[q] * down[q], aa += dy[q] * dy[q], bb += down[q] * down[q];
+                            const double by = set.derivatives->held(row * 2 * f + cols[i]);
+                            want[i] = {dact * by, std::abs(by) * std::sqrt(aa * bb)};
+                          }
+                        });
   }
 
   const bool tf32_;
-  Product product_;
   const Operand* dact_ = nullptr;  // the library's
   std::vector<Set> data_;
 };

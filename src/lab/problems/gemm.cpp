@@ -12,21 +12,16 @@ namespace {
 class Gemm final : public Problem {
  public:
   explicit Gemm(const ProblemRequest& request)
-      : Problem(request), tf32_(request["tf32"] != 0), with_residual_(request["residual"] != 0) {
+      : Problem(request),
+        tf32_(request["tf32"] != 0),
+        with_residual_(request["residual"] != 0),
+        trans_a_(request["trans-a"] != 0),
+        trans_b_(request["trans-b"] != 0) {
     const int m = request["m"], n = request["n"], k = request["k"];
-    product_ = {.m = m,
-                .n = n,
-                .k = k,
-                .trans_a = request["trans-a"] != 0,
-                .trans_b = request["trans-b"] != 0,
-                .in = dtype(),
-                .out = dtype(),
-                .precision = tf32_ ? Precision::tf32 : Precision::full,
-                .beta = with_residual_ ? 1.0f : 0.0f};
     plan_sets((double(m) * k + double(k) * n + double(m) * n) * size_of(dtype()));
     for (int set = 0; set < sets(); ++set) {
-      const Operand& a = product_.trans_a ? input(1, k, m) : input(1, m, k);
-      const Operand& b = product_.trans_b ? input(1, n, k) : input(1, k, n);
+      const Operand& a = trans_a_ ? input(1, k, m) : input(1, m, k);
+      const Operand& b = trans_b_ ? input(1, n, k) : input(1, k, n);
       const Operand* residual = with_residual_ ? &input(1, m, n) : nullptr;
       const Operand& c = output(1, m, n);
       data_.push_back({&a, &b, residual, &c});
@@ -52,37 +47,42 @@ class Gemm final : public Problem {
         add_call("gemm", args);
       };
       using kernels::GemmArgs;
-      if (product_.trans_a)
-        product_.trans_b ? add(GemmArgs<T, true, true>{}) : add(GemmArgs<T, true, false>{});
+      if (trans_a_)
+        trans_b_ ? add(GemmArgs<T, true, true>{}) : add(GemmArgs<T, true, false>{});
       else
-        product_.trans_b ? add(GemmArgs<T, false, true>{}) : add(GemmArgs<T, false, false>{});
+        trans_b_ ? add(GemmArgs<T, false, true>{}) : add(GemmArgs<T, false, false>{});
     });
   }
 
   void add_library() {
-    const auto algorithms = product_algorithms(device(), product_);
+    const Set& first = data_[0];
+    const Product product = product_of(
+        {.trans_a = trans_a_, .trans_b = trans_b_, .precision = library_precision(tf32_)}, *first.a,
+        *first.b, *first.c);
+    const auto algorithms = product_algorithms(device(), product);
     for (size_t i = 0; i < algorithms.size(); ++i)
       add_rival(
           {on_cuda() ? fmt::format("cublasLt {}: {}", i, algorithms[i]) : product_library(device()),
-           [this, i](Stream& s, int turn) {
+           [this, product, i](Stream& s, int turn) {
              const Set& set = data_[turn % data_.size()];
-             multiply(s, product_, set.a->data(), set.b->data(), set.c->data(), int(i));
+             multiply(s, product, set.a->data(), set.b->data(), set.c->data(), int(i));
            }});
   }
 
+  int64_t terms() const { return request_["k"]; }
   // Row i of op(A), column j of op(B).
   std::vector<double> row_of_a(int64_t i) const {
-    return product_.trans_a ? data_[0].a->held(i, product_.k, product_.m)
-                            : data_[0].a->held(i * product_.k, product_.k);
+    return trans_a_ ? data_[0].a->held(i, terms(), data_[0].a->cols())
+                    : data_[0].a->held(i * terms(), terms());
   }
   std::vector<double> column_of_b(int64_t j) const {
-    return product_.trans_b ? data_[0].b->held(j * product_.k, product_.k)
-                            : data_[0].b->held(j, product_.k, product_.n);
+    return trans_b_ ? data_[0].b->held(j * terms(), terms())
+                    : data_[0].b->held(j, terms(), data_[0].b->cols());
   }
 
   Accuracy check_results() const override {
-    const ErrorBound bound{.length = product_.k, .inner = product_roundoff(dtype(), tf32_)};
-    return check_output(*data_[0].c, bound, 2.0 * product_.k,
+    const ErrorBound bound{.length = terms(), .inner = product_roundoff(dtype(), tf32_)};
+    return check_output(*data_[0].c, bound, 2.0 * double(terms()),
                         [&](int64_t row, auto cols, auto want) {
                           const std::vector<double> a = row_of_a(row);
                           for (size_t i = 0; i < cols.size(); ++i) {
@@ -91,14 +91,13 @@ class Gemm final : public Problem {
                             for (size_t q = 0; q < a.size(); ++q)
                               sum += a[q] * b[q], aa += a[q] * a[q], bb += b[q] * b[q];
                             if (with_residual_)
-                              sum += data_[0].residual->held(row * product_.n + cols[i], 1)[0];
+                              sum += data_[0].residual->held(row * data_[0].c->cols() + cols[i]);
                             want[i] = {sum, std::sqrt(aa * bb)};
                           }
                         });
   }
 
-  const bool tf32_, with_residual_;
-  Product product_;
+  const bool tf32_, with_residual_, trans_a_, trans_b_;
   std::vector<Set> data_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "lab/problems/problems.h"
 
@@ -16,22 +17,24 @@ class GemmGroup final : public Problem {
     const int dim = request["dim"], ffn = request["ffn"];
     // down, gate and up, the attention's output, and q, k and v with half as many heads for k and
     // v.
-    const int gate_up = request.product({"ffn"}, 2), qkv = request.product({"dim"}, 2);
-    const int shapes[kParts][2] = {{dim, ffn}, {gate_up, dim}, {dim, dim}, {qkv, dim}};
+    request.product({"ffn"}, 2);
+    const int qkv = request.product({"dim"}, 2);
+    const std::pair<Extent, int> shapes[kParts] = {
+        {dim, ffn}, {{2, ffn}, dim}, {dim, dim}, {qkv, dim}};
     double bytes = 0;
     for (const auto& [rows, cols] : shapes)
-      bytes += (double(m_) * rows + double(m_) * cols + double(rows) * cols) * size_of(dtype());
+      bytes += (double(m_) * (rows.size() + cols) + double(rows.size()) * cols) * size_of(dtype());
     plan_sets(bytes);
     for (int set = 0; set < sets(); ++set) {
       Set& parts = data_.emplace_back();
       for (int i = 0; i < kParts; ++i)
-        parts[i] = {&input(1, m_, shapes[i][0]), &input(1, m_, shapes[i][1]),
-                    &output(1, shapes[i][0], shapes[i][1])};
+        parts[i] = {&input(1, m_, shapes[i].first), &input(1, m_, shapes[i].second),
+                    &output(1, shapes[i].first, shapes[i].second)};
       add_kernel(parts);
     }
     add_rival({"library products", [this](Stream& s, int turn) {
                  for (const Part& p : data_[turn % data_.size()])
-                   multiply(s, product_of(p), p.dy->data(), p.x->data(), p.dw->data());
+                   multiply(s, gradient(p), p.dy->data(), p.x->data(), p.dw->data());
                }});
   }
 
@@ -57,14 +60,8 @@ class GemmGroup final : public Problem {
   static int rows_of(const Part& p) { return int(p.dw->rows()); }
   static int cols_of(const Part& p) { return p.dw->cols(); }
 
-  Product product_of(const Part& p) const {
-    return {.m = rows_of(p),
-            .n = cols_of(p),
-            .k = m_,
-            .trans_a = true,
-            .in = dtype(),
-            .out = dtype(),
-            .precision = tf32_ ? Precision::tf32 : Precision::full};
+  Product gradient(const Part& p) const {
+    return product_of({.trans_a = true, .precision = library_precision(tf32_)}, *p.dy, *p.x, *p.dw);
   }
 
   Accuracy check_results() const override {

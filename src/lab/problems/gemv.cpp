@@ -22,7 +22,8 @@ class Gemv final : public Problem {
                  kernels::GemvArgs<T>{s.x->tensor<T>(), s.w->tensor<T>(), s.y->tensor<T>()});
       });
     }
-    const Product product{.m = m, .n = n, .k = k, .trans_b = true, .in = dtype(), .out = dtype()};
+    const Set& first = data_[0];
+    const Product product = product_of({.trans_b = true}, *first.x, *first.w, *first.y);
     add_rival({"product", [this, product](Stream& stream, int turn) {
                  const Set& s = data_[turn % data_.size()];
                  multiply(stream, product, s.x->data(), s.w->data(), s.y->data());

@@ -14,18 +14,15 @@ class CopyHeads final : public Problem {
         heads_(request["heads"]),
         head_dim_(request["head-dim"]) {
     const int batch = request["batch"], matrices = request.product({"batch", "heads"});
-    const int width = request.product({"heads", "head-dim"});
+    const double width = request.product({"heads", "head-dim"});
     plan_sets(2.0 * batch * rows_ * width * size_of(dtype()));
     for (int set = 0; set < sets(); ++set) {
-      const Operand& x = input(batch, rows_, width);
+      const Operand& x = input(batch, rows_, {heads_, head_dim_});
       const Operand& y = output(matrices, rows_, head_dim_);
       if (set == 0) x_ = &x, y_ = &y;
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
-        const T* data = x.tensor<T>().data;
-        add_call("copy_heads",
-                 kernels::CopyHeadsArgs<T>{heads_of(data, batch, rows_, heads_, head_dim_, width),
-                                           y.tensor<T>()});
+        add_call("copy_heads", kernels::CopyHeadsArgs<T>{x.heads<T>(), y.tensor<T>()});
       });
     }
   }
@@ -65,8 +62,7 @@ class CausalMask final : public Problem {
 
  private:
   void prepare(Stream& stream) override {
-    for (const Operand* scores : scores_)
-      stream.copy(scores->data(), given_->data(), given_->bytes());
+    for (const Operand* scores : scores_) scores->copy_from(stream, *given_);
   }
   Accuracy check_results() const override {
     const int64_t n = given_->cols();

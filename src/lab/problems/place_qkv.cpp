@@ -25,7 +25,7 @@ class PlaceQkv final : public Problem {
     request.product({"seq", "head-dim"});
     const int rows = heads_ + 2 * kv_heads_;
     plan_sets(2.0 * rows * head_dim_ * size_of(dtype()));
-    angles_.emplace(device(), length_, head_dim_);
+    angles_.emplace(device(), length_, head_dim_, packed());
     for (int set = 0; set < sets(); ++set) {
       const Operand& x = input(1, rows, head_dim_);
       const Operand& y = output(1, rows, head_dim_);
@@ -41,13 +41,14 @@ class PlaceQkv final : public Problem {
   template <class T>
   void add_kernel(const Operand& x, const Operand& y, const Operand& position) {
     const auto part = [&](const Operand& of, int first, int count) {
-      return matrix_of(of.tensor<T>().row(first), count, head_dim_);
+      return matrix_of(of.tensor<T>().row(first), count, head_dim_, of.layout().ld);
     };
     const auto cache = [&](int first) {
-      return batch_of(y.tensor<T>().row(first), kv_heads_, 1, head_dim_);
+      const Tensor<T> heads = part(y, first, kv_heads_);
+      return Tensor<T>{heads.data, heads.rows, 1, heads.cols, heads.ld, heads.ld};
     };
     const auto last = [&](Tensor<const float> table) {
-      return matrix_of(table.row(length_ - 1), 1, table.cols);
+      return matrix_of(table.row(length_ - 1), 1, table.cols, table.ld);
     };
     add_call("place_qkv", kernels::PlaceQkvArgs<T>{.q = part(x, 0, heads_),
                                                    .k = part(x, heads_, kv_heads_),

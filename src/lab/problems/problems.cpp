@@ -31,7 +31,7 @@ std::vector<ProblemSpec> all_problems() {
 
 Ceiling compute_ceiling(Device device, DType dtype, bool tf32) {
   if (device.backend == Backend::cpu) return fma_ceiling(device);
-  return product_ceiling(device, dtype, tf32 ? Precision::tf32 : Precision::full);
+  return product_ceiling(device, dtype, library_precision(tf32));
 }
 
 Parameter shares_parameter() {

@@ -50,6 +50,8 @@ inline kernels::DotPrecision dot_precision(bool tf32) {
   return tf32 ? kernels::DotPrecision::kTf32 : kernels::DotPrecision::kFp32;
 }
 
+inline Precision library_precision(bool tf32) { return tf32 ? Precision::tf32 : Precision::full; }
+
 // The parameter --shares of kernels that leave a partial sum for each share of their work, and its
 // value.
 Parameter shares_parameter();

@@ -28,15 +28,8 @@ class Qkv final : public Problem {
     }
     const int rows = request.product({"batch", "seq"}), d = request["dim"];
     const int n = (heads_ + 2 * kv_heads_) * head_dim_;
-    product_ = {.m = rows,
-                .n = n,
-                .k = d,
-                .trans_b = true,
-                .in = dtype(),
-                .out = dtype(),
-                .precision = tf32_ ? Precision::tf32 : Precision::full};
     plan_sets((double(rows) * d + double(n) * d + double(rows) * n) * size_of(dtype()));
-    angles_.emplace(device(), length_, head_dim_);
+    angles_.emplace(device(), length_, head_dim_, packed());
     for (int set = 0; set < sets(); ++set)
       data_.push_back(
           {&input(1, rows, d), &input(1, n, d, 1 / std::sqrt(float(d))), &output(1, rows, n)});
@@ -69,13 +62,16 @@ class Qkv final : public Problem {
   }
 
   void add_library() {
-    const auto algorithms = product_algorithms(device(), product_);
+    const Set& first = data_[0];
+    const Product product = product_of({.trans_b = true, .precision = library_precision(tf32_)},
+                                       *first.x, *first.w, *first.y);
+    const auto algorithms = product_algorithms(device(), product);
     for (size_t i = 0; i < algorithms.size(); ++i)
       add_rival(
           {(on_cuda() ? fmt::format("cublasLt {}", i) : product_library(device())) + " + rope",
-           [this, i](Stream& s, int turn) {
+           [this, product, i](Stream& s, int turn) {
              const Set& set = data_[turn % data_.size()];
-             multiply(s, product_, set.x->data(), set.w->data(), set.y->data(), int(i));
+             multiply(s, product, set.x->data(), set.w->data(), set.y->data(), int(i));
              rotate(s, set);
            }});
   }
@@ -92,7 +88,7 @@ class Qkv final : public Problem {
 
   Accuracy check_results() const override {
     const Set& set = data_[0];
-    const int64_t d = product_.k, half = head_dim_ / 2;
+    const int64_t d = set.x->cols(), half = head_dim_ / 2;
     const ErrorBound bound{.length = d + 2,
                            .inner = product_roundoff(dtype(), tf32_) + roundoff(dtype())};
     return check_output(*set.y, bound, 4.0 * d, [&](int64_t row, auto cols, auto want) {
@@ -118,7 +114,6 @@ class Qkv final : public Problem {
 
   const bool tf32_;
   const int heads_, kv_heads_, length_, head_dim_;
-  Product product_;
   std::optional<Angles> angles_;
   std::vector<Set> data_;
 };

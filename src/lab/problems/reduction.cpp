@@ -37,7 +37,7 @@ class Sum final : public Problem {
 
  private:
   void prepare(Stream& stream) override {
-    for (const Operand* s : signals_) stream.fill(s->tensor<int32_t>().data, 0, s->bytes());
+    for (const Operand* s : signals_) s->clear(stream);
   }
 
   Accuracy check_results() const override {

@@ -20,22 +20,20 @@ class Rope final : public Problem {
         head_dim_(request["head-dim"]) {
     if (head_dim_ % 2 != 0)
       fail_f("--head-dim {} is odd: rope turns pairs, use an even width", head_dim_);
-    const int batch = request["batch"], width = request.product({"heads", "head-dim"});
+    const int batch = request["batch"];
+    const double width = request.product({"heads", "head-dim"});
     request.product({"batch", "seq", "heads"}, 2);
     plan_sets(2.0 * batch * length_ * width * size_of(dtype()));
-    angles_.emplace(device(), length_, head_dim_);
+    angles_.emplace(device(), length_, head_dim_, packed());
     for (int set = 0; set < sets(); ++set) {
-      const Operand& x = input(batch, length_, width);
-      const Operand& y = output(batch, length_, width);
+      const Operand& x = input(batch, length_, {heads_, head_dim_});
+      const Operand& y = output(batch, length_, {heads_, head_dim_});
       if (set == 0) x_ = &x, y_ = &y;
       with_float(dtype(), [&](auto t) {
         using T = decltype(t);
-        auto heads = [&](const Operand& rows) {
-          const Tensor<T> t = rows.tensor<T>();
-          return heads_of(t.data, batch, length_, heads_, head_dim_, t.ld);
-        };
-        add_call(Sign > 0 ? "rope" : "rope_backward",
-                 kernels::RopeArgs<T, Sign>{heads(x), angles_->cos(), angles_->sin(), heads(y)});
+        add_call(
+            Sign > 0 ? "rope" : "rope_backward",
+            kernels::RopeArgs<T, Sign>{x.heads<T>(), angles_->cos(), angles_->sin(), y.heads<T>()});
       });
     }
   }

@@ -18,8 +18,7 @@ class Transpose final : public Problem {
     if (has_library_transpose(device()))
       add_rival({"library", [this](Stream& s, int turn) {
                    const Set& set = data_[turn % data_.size()];
-                   library_transpose(s, dtype(), int(set.x->rows()), set.x->cols(), set.x->data(),
-                                     set.y->data());
+                   library_transpose(s, *set.x, *set.y);
                  }});
   }
 
