@@ -30,7 +30,7 @@ DType default_dtype(const ProblemSpec& spec, Device device) {
 std::vector<ProblemRequest> ProblemOptions::requests() const {
   const Device where = parse_device(device);
   const DType type = dtype.empty() ? default_dtype(spec(), where) : parse_dtype(dtype);
-  std::vector<ProblemRequest> all = {{.device = where, .dtype = type}};
+  std::vector<ProblemRequest> all = {{.device = where, .dtype = type, .packed = packed}};
   for (const auto& [name, values] : sizes) {
     if (values.empty()) continue;
     std::vector<ProblemRequest> combined;
@@ -58,6 +58,9 @@ void add_problem_options(CLI::App& command, ProblemOptions& options) {
       .add_option("--dtype", options.dtype,
                   "Element type: f32, bf16 or f16 (default: bf16 on CUDA, f32 on the CPU)")
       ->option_text("TYPE");
+  command.add_flag(
+      "--packed", options.packed,
+      "Rows of operands without gaps (default: each at whole 16 bytes, as plans lay them out)");
 }
 
 void add_device_option(CLI::App& command, std::string& device) {

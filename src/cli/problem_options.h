@@ -16,13 +16,14 @@ struct ProblemOptions {
   std::string dtype;  // empty: bf16 on CUDA where the kernel has it, else f32
   std::map<std::string, std::vector<int64_t>> sizes;
   std::string cache;  // empty: as the environment says
+  bool packed = false;
 
   const ProblemSpec& spec() const { return find_problem(kernel); }
   // One request for each combination of the sizes given.
   std::vector<ProblemRequest> requests() const;
 };
 
-// KERNEL, the sizes of all problems, --dtype and, where asked for, --device and --cache.
+// KERNEL, the sizes of all problems, --dtype, --packed and, where asked for, --device and --cache.
 void add_problem_options(CLI::App& command, ProblemOptions& options);
 void add_device_option(CLI::App& command, std::string& device);
 void add_cache_option(CLI::App& command, std::string& cache);

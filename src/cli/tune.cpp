@@ -23,12 +23,14 @@ struct TuneCommand {
 };
 
 Json to_json(const TuneResult& result) {
-  return {{"kernel", result.kernel},
-          {"shape_class", result.winner.shape_class},
-          {"default_config", result.default_config},
-          {"config", result.winner.config},
-          {"time_us", result.winner.time_us},
-          {"gain", result.gain}};
+  Json json = {{"kernel", result.kernel},
+               {"shape_class", result.winner.shape_class},
+               {"default_config", result.default_config},
+               {"config", result.winner.config},
+               {"time_us", result.winner.time_us},
+               {"gain", result.gain}};
+  if (result.measured.packed) json["packed"] = true;
+  return json;
 }
 
 void run_tune(const TuneCommand& options, const std::string& command_line) {

@@ -72,6 +72,20 @@ TEST_F(Cli, TuneKeepsTheWinner) {
       << table.dump(2);
 }
 
+TEST_F(Cli, PackedOperandsAreSaidToBeSo) {
+  for (const char* command : {"bench rmsnorm", "inspect rmsnorm", "tune rmsnorm --dry-run"}) {
+    const std::string sizes = std::string(command) + " --rows 5 --cols 77 --json " + file("r.json");
+    const std::string quick = std::string(command).starts_with("inspect") ? "" : kQuick;
+    for (const bool packed : {false, true}) {
+      const CliOutput output = run(sizes + (packed ? " --packed" : "") + quick);
+      EXPECT_EQ(output.exit_code, 0) << output.err;
+      EXPECT_EQ(output.out.find("rows=5 cols=77 packed\n") != std::string::npos, packed)
+          << output.out;
+      EXPECT_EQ(read_json(file("r.json")).at("results").at(0).contains("packed"), packed);
+    }
+  }
+}
+
 TEST_F(Cli, CorruptCacheIsAWarningOnly) {
   write_text(file("tuned.json"), "{");
   const CliOutput output = run(std::string("bench vector_add --n 1000") + kQuick);
