@@ -218,9 +218,9 @@ struct AttentionSpace<float> {
   using Ampere = AttentionConfig<Lowering::kAmpere, M, N, D, 2, M * 2, 1, Dot>;
   template <int M, int N, int D>
   using Tf32 = Ampere<M, N, D, DotPrecision::kTf32>;
-  using type = KernelSpace<AttentionForward, float, Ampere<64, 64, 64>, Ampere<64, 32, 128>,
-                           Tf32<64, 64, 64>, Tf32<64, 32, 128>, Tf32<128, 16, 256>,
-                           Tf32<64, 32, 256>, Ampere<64, 32, 256>>;
+  using type =
+      KernelSpace<AttentionForward, float, Ampere<64, 64, 64>, Ampere<64, 32, 128>,
+                  Tf32<64, 64, 64>, Tf32<64, 32, 128>, Tf32<64, 32, 256>, Ampere<64, 32, 256>>;
 };
 
 template <class T>

@@ -18,7 +18,10 @@ struct RmsNormForwardArgs {
   Tensor<T> y;           // [R, D], may be x
   Tensor<float> r = {};  // [R, 1]; not written when data is null
   float eps = 1e-5f;
+  int terms =
+      0;  // D, if x has zeros behind its rows and they are given as columns; 0: they are not
 
+  constexpr int mean_of() const { return terms > 0 ? terms : x.cols; }
   template <class V>
   constexpr void operands(V&& visit) {
     visit("x", x), visit("w", w), visit("y", y), visit("r", r, element_wise);
@@ -47,7 +50,7 @@ struct RmsNormForward {
     if (n <= C::cols) {
       auto x = p.load(a.x, shape<C::rows, C::cols>, r0, 0);
       auto w = p.load(cols_of(x), a.w, 0, 0);
-      auto r = rsqrt(p.sum(x * x, axis<1>) / n + a.eps);
+      auto r = rsqrt(p.sum(x * x, axis<1>) / a.mean_of() + a.eps);
       p.store(a.y, x * r * w, r0, 0);
       if (a.r.data) p.store(a.r, r, r0, 0);
     } else if constexpr (C::walks) {
@@ -56,7 +59,7 @@ struct RmsNormForward {
         auto x = p.load(a.x, shape<1, C::cols>, r0, start);
         squares += p.sum(x * x);
       }
-      const float r = rsqrt(squares / n + a.eps);
+      const float r = rsqrt(squares / a.mean_of() + a.eps);
       for (int start = 0; start < n; start += C::cols) {
         auto x = p.load(a.x, shape<1, C::cols>, r0, start);
         auto w = p.load(a.w, shape<1, C::cols>, 0, start);
@@ -78,7 +81,9 @@ struct AddRmsNormForwardArgs {
   Tensor<T> y;               // [R, D], may be x
   Tensor<float> r = {};      // [R, 1]; not written when data is null
   float eps = 1e-5f;
+  int terms = 0;  // as in RmsNormForwardArgs
 
+  constexpr int mean_of() const { return terms > 0 ? terms : x.cols; }
   template <class V>
   constexpr void operands(V&& visit) {
     visit("x", x), visit("residual", residual), visit("w", w), visit("h", h), visit("y", y);
@@ -116,7 +121,7 @@ struct AddRmsNormForward {
       auto h = sum_at(0);
       auto w = p.load(cols_of(h), a.w, 0, 0);
       p.store(a.h, h, r0, 0);
-      auto r = rsqrt(p.sum(h * h, axis<1>) / n + a.eps);
+      auto r = rsqrt(p.sum(h * h, axis<1>) / a.mean_of() + a.eps);
       p.store(a.y, h * r * w, r0, 0);
       if (a.r.data) p.store(a.r, r, r0, 0);
     } else if constexpr (C::walks) {
@@ -125,7 +130,7 @@ struct AddRmsNormForward {
         auto h = sum_at(start);
         squares += p.sum(h * h);
       }
-      const float r = rsqrt(squares / n + a.eps);
+      const float r = rsqrt(squares / a.mean_of() + a.eps);
       for (int start = 0; start < n; start += C::cols) {
         auto h = sum_at(start);
         auto w = p.load(a.w, shape<1, C::cols>, 0, start);

@@ -25,7 +25,9 @@ struct RmsNormBackwardArgs {
   Tensor<T> dx;              // [R, D], may be dy or add
   Tensor<T> y = {};          // [R, D], f32 and bf16 only; not written when data is null
   Tensor<float> partials;    // [P, D], one row for each share: see shares.h
+  int terms = 0;             // as in RmsNormForwardArgs
 
+  constexpr int mean_of() const { return terms > 0 ? terms : x.cols; }
   template <class V>
   constexpr void operands(V&& visit) {
     visit("x", x), visit("w", w), visit("r", r, element_wise), visit("dy", dy), visit("add", add);
@@ -76,7 +78,6 @@ struct RmsNormBackward {
   template <class P>
   CRIA_FN static void run_share(P& p, const Args& a, int share) {
     constexpr auto tile = shape<C::rows, C::cols>;
-    const int n = a.x.cols;
     auto dw = p.zeros(tile);
     const int step = a.partials.rows * C::rows;
     auto x = p.load(a.x, tile, share * C::rows, 0), dy = p.load(a.dy, tile, share * C::rows, 0);
@@ -85,7 +86,7 @@ struct RmsNormBackward {
       auto add = p.load(a.add, tile, r0, 0);  // zeros, from no memory, when there is none
       auto w = p.load(cols_of(x), a.w, 0, 0);
       auto r = p.keep(p.load(rows_of(x), a.r, r0, 0));
-      auto pull = p.sum(dy * w * x, axis<1>) * (r * r * r) / n;
+      auto pull = p.sum(dy * w * x, axis<1>) * (r * r * r) / a.mean_of();
       dw += dy * x * r;
       p.store(a.dx, dy * w * r - x * pull + add, r0, 0);
       if constexpr (writes_y)
@@ -114,7 +115,7 @@ struct RmsNormBackward {
       for (int start = 0; start < n; start += C::cols)
         dot += p.sum(p.load(a.dy, block, row, start) * p.load(a.w, block, 0, start) *
                      p.load(a.x, block, row, start));
-      const float r = p.load(a.r.row(row)), pull = dot * r * r * r / n;
+      const float r = p.load(a.r.row(row)), pull = dot * r * r * r / a.mean_of();
       for (int start = 0; start < n; start += C::cols) {
         auto x = p.load(a.x, block, row, start), dy = p.load(a.dy, block, row, start);
         auto w = p.load(a.w, block, 0, start);

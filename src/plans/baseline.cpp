@@ -62,7 +62,8 @@ void BaselinePlan<T>::block_forward(int layer) {
   this->made(layer, "ffn_norm", b.m);
   this->linear(b.m, w.gate, b.gate);
   this->linear(b.m, w.up, b.up);
-  launch(this->stream_, kernels::SiluForwardArgs<T>{.x = b.gate, .y = b.silu});
+  launch(this->stream_,
+         kernels::SiluForwardArgs<T>{.x = with_gaps(b.gate), .y = with_gaps(b.silu)});
   multiply_elements(b.silu, b.up, b.act);
   this->made(layer, "activation", b.act);
   this->linear(b.act, w.down, this->x(layer + 1));
@@ -88,7 +89,9 @@ void BaselinePlan<T>::ffn_backward(int layer) {
   this->made(layer, "d_activation", d_act_);
   multiply_elements(d_act_, b.silu, d_up_);
   multiply_elements(d_act_, b.up, d_gate_);
-  launch(this->stream_, kernels::SiluBackwardArgs<T>{.x = b.gate, .dy = d_gate_, .dx = d_gate_});
+  launch(this->stream_,
+         kernels::SiluBackwardArgs<T>{
+             .x = with_gaps(b.gate), .dy = with_gaps(d_gate_), .dx = with_gaps(d_gate_)});
   this->linear_backward(b.m, w.gate, d_gate_, dn, g.gate);
   this->linear_backward(b.m, w.up, d_up_, branch_, g.up);
   add(branch_, dn);
@@ -142,13 +145,13 @@ void BaselinePlan<T>::add(Tensor<const T> x, Tensor<T> y) {
 
 template <class T>
 void BaselinePlan<T>::multiply_elements(Tensor<const T> x, Tensor<const T> y, Tensor<T> z) {
-  launch(this->stream_, kernels::MultiplyArgs<T>{x, y, z});
+  launch(this->stream_, kernels::MultiplyArgs<T>{with_gaps(x), with_gaps(y), with_gaps(z)});
 }
 
 template <class T>
 void BaselinePlan<T>::scale(Tensor<T> x, float factor) {
   const int count = static_cast<int>(x.batch * (x.batch_stride / x.ld));
-  const Tensor<T> rows = matrix_of(x.data, count, x.cols, x.ld);
+  const Tensor<T> rows = matrix_of(x.data, count, static_cast<int>(x.ld), x.ld);
   launch(this->stream_, kernels::ScaleArgs<T>{.x = rows, .y = rows, .factor = factor});
 }
 

@@ -181,7 +181,7 @@ void DecoderOf<T>::place() {
   logits_ = rows(kFewRows, c.vocab);
   const int parts = kernels::decode_parts(stream_.device(), c.kv_heads, capacity_);
   const int part_rows = parts * (c.heads / c.kv_heads);
-  parts_ = pitched_batch<float>(nullptr, c.kv_heads, part_rows, c.head_dim);
+  parts_ = pitched_batch<float>(nullptr, c.kv_heads, part_rows, c.head_pitch());
   parts_.data = arena_.take<float>(parts_.batch * parts_.batch_stride);
   logs_ = matrix_of(arena_.take<float>(int64_t{c.kv_heads} * part_rows), c.kv_heads, part_rows);
 }
@@ -250,9 +250,9 @@ void DecoderOf<T>::take(std::span<const int32_t> tokens, std::span<float> logits
 
 template <class T>
 void DecoderOf<T>::embed(Tensor<const int32_t> tokens) {
-  launch(stream_,
-         kernels::EmbeddingForwardArgs<T>{
-             .tokens = tokens, .table = weights_.embedding, .y = first_rows(x_, tokens.cols)});
+  launch(stream_, kernels::EmbeddingForwardArgs<T>{.tokens = tokens,
+                                                   .table = with_gaps(weights_.embedding),
+                                                   .y = with_gaps(first_rows(x_, tokens.cols))});
 }
 
 template <class T>
@@ -285,11 +285,12 @@ void DecoderOf<T>::attend_chunk(int layer, int count) {
   turn(q, q);
   turn(heads(q_k.data + c.query_width(), count, c.kv_heads, q_k.ld),
        heads(cached_rows(keys_, layer, length_, count).data, count, c.kv_heads, c.kv_width()));
-  launch(stream_, kernels::AttentionForwardArgs<T>{.q = q,
-                                                   .k = cached(keys_, layer, length_ + count),
-                                                   .v = cached(values_, layer, length_ + count),
-                                                   .o = heads(o_.data, count, c.heads, o_.ld),
-                                                   .scale = score_scale()});
+  launch(stream_,
+         kernels::AttentionForwardArgs<T>{.q = with_gaps(q),
+                                          .k = with_gaps(cached(keys_, layer, length_ + count)),
+                                          .v = with_gaps(cached(values_, layer, length_ + count)),
+                                          .o = with_gaps(heads(o_.data, count, c.heads, o_.ld)),
+                                          .scale = score_scale()});
   linear(o, w.o, x, x);
 }
 
@@ -301,7 +302,8 @@ void DecoderOf<T>::feed_forward(int layer, int count) {
   norm(x, w.ffn_norm, n);
   linear(n, w.gate_up, gate_up);
   const Halves<T> ffn(gate_up, config_.ffn);
-  launch(stream_, kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = act});
+  launch(stream_, kernels::SiluUpForwardArgs<T>{
+                      .gate = with_gaps(ffn.gate), .up = with_gaps(ffn.up), .y = with_gaps(act)});
   linear(act, w.down, x, x);
 }
 
@@ -352,10 +354,10 @@ void DecoderOf<T>::attend_token(int layer, int most_keys) {
                       .cos = turns_.cos,
                       .sin = turns_.sin,
                       .position = position});
-  const kernels::AttentionDecodeArgs<T> args{.q = by_group(qkv_.data),
-                                             .k = cached(keys_, layer, most_keys),
-                                             .v = cached(values_, layer, most_keys),
-                                             .o = by_group(o.data),
+  const kernels::AttentionDecodeArgs<T> args{.q = with_gaps(by_group(qkv_.data)),
+                                             .k = with_gaps(cached(keys_, layer, most_keys)),
+                                             .v = with_gaps(cached(values_, layer, most_keys)),
+                                             .o = with_gaps(by_group(o.data)),
                                              .parts = parts_,
                                              .logs = logs_,
                                              .scale = score_scale(),
@@ -370,15 +372,19 @@ template <class T>
 void DecoderOf<T>::linear(Tensor<const T> x, Tensor<const T> w, Tensor<T> y,
                           Tensor<const T> residual) {
   if (x.rows <= kFewRows)
-    launch(stream_, kernels::GemvArgs<T>{.x = x, .w = w, .y = y, .residual = residual});
+    launch(stream_, kernels::GemvArgs<T>{
+                        .x = with_gaps(x), .w = with_gaps(w), .y = y, .residual = residual});
   else
     cria::linear(stream_, Precision::full, x, w, y, residual);
 }
 
 template <class T>
 void DecoderOf<T>::norm(Tensor<const T> x, Tensor<const T> w, Tensor<T> y) {
-  launch(stream_, kernels::RmsNormForwardArgs<T>{
-                      .x = x, .w = w, .y = y, .eps = static_cast<float>(config_.norm_eps)});
+  launch(stream_, kernels::RmsNormForwardArgs<T>{.x = with_gaps(x),
+                                                 .w = with_gaps(w),
+                                                 .y = with_gaps(y),
+                                                 .eps = static_cast<float>(config_.norm_eps),
+                                                 .terms = x.cols});
 }
 
 template <class T>

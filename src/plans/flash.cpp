@@ -40,7 +40,7 @@ void FlashPlan<T>::place(Arena& arena) {
   d_h_ = take(c.dim);
   delta_ = take_row_values();
   const int kv_heads = this->setup_.batch * c.kv_heads, again = attention_gradients(0).seen_again();
-  so_far_ = pitched_batch<float>(nullptr, 2 * kv_heads, again, c.head_dim);
+  so_far_ = pitched_batch<float>(nullptr, 2 * kv_heads, again, c.head_pitch());
   one_pass_ = suits(this->stream_.device(), call_of(attention_gradients(0)));
   if (one_pass_) so_far_.data = arena.take<float>(so_far_.batch * so_far_.batch_stride);
 }
@@ -52,9 +52,9 @@ void FlashPlan<T>::block_forward(int layer) {
   const Block& b = blocks_[layer];
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
 
-  if (this->own(Stage::qkv, {this->rows(), c.qkv_width(), c.dim})) {
-    launch(this->stream_, kernels::QkvArgs<T>{.x = this->n(layer),
-                                              .w = w.qkv,
+  if (this->own(Stage::qkv, {this->rows(), c.qkv_width(), pitch_of(c.dim)})) {
+    launch(this->stream_, kernels::QkvArgs<T>{.x = with_gaps(this->n(layer)),
+                                              .w = with_gaps(w.qkv),
                                               .y = b.qkv,
                                               .cos = this->setup_.rope.cos,
                                               .sin = this->setup_.rope.sin,
@@ -67,10 +67,10 @@ void FlashPlan<T>::block_forward(int layer) {
   }
   this->made(layer, "q", heads.q_rows()), this->made(layer, "k", heads.k_rows());
   this->made(layer, "v", heads.v_rows());
-  launch(this->stream_, kernels::AttentionForwardArgs<T>{.q = heads.q(),
-                                                         .k = heads.k(),
-                                                         .v = heads.v(),
-                                                         .o = this->heads_in_rows(b.o, c.heads),
+  launch(this->stream_, kernels::AttentionForwardArgs<T>{.q = with_gaps(heads.q()),
+                                                         .k = with_gaps(heads.k()),
+                                                         .v = with_gaps(heads.v()),
+                                                         .o = this->whole_heads(b.o, c.heads),
                                                          .lse = b.lse,
                                                          .scale = this->attention_scale(),
                                                          .precision = this->dot_precision()});
@@ -92,13 +92,17 @@ void FlashPlan<T>::activate(int layer, bool keep) {
   const Block& b = blocks_[layer];
   const Halves<T> ffn(b.gate_up, this->config().ffn);
   if (own_gate_up()) {
-    kernels::GateUpArgs<T> args{.x = m(layer), .gate = w.gate, .up = w.up, .y = b.act};
-    if (keep) args.by_gate = ffn.gate, args.by_up = ffn.up;
+    kernels::GateUpArgs<T> args{.x = with_gaps(m(layer)),
+                                .gate = whole_weight(w.gate),
+                                .up = whole_weight(w.up),
+                                .y = with_gaps(b.act)};
+    if (keep) args.by_gate = with_gaps(ffn.gate), args.by_up = with_gaps(ffn.up);
     launch(this->stream_, args);
   } else {
     this->linear(m(layer), w.gate_up, b.gate_up);
     launch(this->stream_,
-           kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = b.act});
+           kernels::SiluUpForwardArgs<T>{
+               .gate = with_gaps(ffn.gate), .up = with_gaps(ffn.up), .y = with_gaps(b.act)});
   }
 }
 
@@ -128,20 +132,22 @@ void FlashPlan<T>::ffn_backward(int layer) {
   const Halves<T> ffn(b.gate_up, this->config().ffn);  // becomes the gradient of gate and up
   if (own_gate_up()) {
     if (recompute) activate(layer, true);
-    launch(this->stream_, kernels::GateUpBackwardArgs<T>{.dy = d,
-                                                         .down = w.down,
-                                                         .by_gate = ffn.gate,
-                                                         .by_up = ffn.up,
-                                                         .dgate = ffn.gate,
-                                                         .dup = ffn.up});
+    launch(this->stream_, kernels::GateUpBackwardArgs<T>{.dy = with_gaps(d),
+                                                         .down = whole_weight(w.down),
+                                                         .by_gate = with_gaps(ffn.gate),
+                                                         .by_up = with_gaps(ffn.up),
+                                                         .dgate = with_gaps(ffn.gate),
+                                                         .dup = with_gaps(ffn.up)});
   } else {
     if (recompute) this->linear(m(layer), w.gate_up, b.gate_up);
     this->linear_dx(d, w.down, act);
     this->made(layer, "d_activation", act);
-    launch(
-        this->stream_,
-        kernels::SiluUpBackwardArgs<T>{
-            .gate = ffn.gate, .up = ffn.up, .dy = act, .dgate = ffn.gate, .dup = ffn.up, .y = act});
+    launch(this->stream_, kernels::SiluUpBackwardArgs<T>{.gate = with_gaps(ffn.gate),
+                                                         .up = with_gaps(ffn.up),
+                                                         .dy = with_gaps(act),
+                                                         .dgate = with_gaps(ffn.gate),
+                                                         .dup = with_gaps(ffn.up),
+                                                         .y = with_gaps(act)});
   }
   this->linear_dx(b.gate_up, w.gate_up, dn);
   this->made(layer, "d_ffn_norm", dn);
@@ -186,24 +192,29 @@ kernels::AttentionBackwardQkvArgs<T> FlashPlan<T>::attention_gradients(int layer
   const Block& b = blocks_[layer];
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, b.qkv);
   const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv_);
-  kernels::AttentionBackwardInputs<T> inputs{.q = heads.q(),
-                                             .k = heads.k(),
-                                             .v = heads.v(),
-                                             .dout = this->heads_in_rows(d_o(), c.heads),
+  kernels::AttentionBackwardInputs<T> inputs{.q = with_gaps(heads.q()),
+                                             .k = with_gaps(heads.k()),
+                                             .v = with_gaps(heads.v()),
+                                             .dout = this->whole_heads(d_o(), c.heads),
                                              .lse = b.lse,
                                              .scale = this->attention_scale(),
                                              .precision = this->dot_precision()};
   if (turns_gradients()) inputs.cos = this->setup_.rope.cos, inputs.sin = this->setup_.rope.sin;
-  return {inputs, this->heads_in_rows(b.o, c.heads), d_heads.q(), d_heads.k(), d_heads.v(), delta_,
+  return {inputs,
+          this->whole_heads(b.o, c.heads),
+          with_gaps(d_heads.q()),
+          with_gaps(d_heads.k()),
+          with_gaps(d_heads.v()),
+          delta_,
           so_far_};
 }
 
 template <class T>
 void FlashPlan<T>::weight_gradient(Tensor<const T> dy, Tensor<const T> x, Tensor<T> dw) {
   const Tensor<T> largest = this->setup_.gradients.layers[0].gate_up;
-  if (own(Stage::weight_gradients, {largest.rows, largest.cols, this->rows()})) {
+  if (own(Stage::weight_gradients, {largest.rows, pitch_of(largest.cols), this->rows()})) {
     require(grouped_ < kernels::kGemmParts, "a block has more weights than a launch takes");
-    group_.parts[grouped_++] = {dy, x, dw};
+    group_.parts[grouped_++] = {with_gaps(dy), with_gaps(x), whole_weight(dw)};
   } else {
     this->linear_dw(x, dy, dw);
   }

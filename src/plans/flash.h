@@ -28,7 +28,8 @@ class FlashPlan final : public Plan<T> {
   bool own(Stage stage, StageSizes sizes) override;
   // Of gate and up. Never changes, unlike what it notes.
   bool own_gate_up() {
-    return own(Stage::gate_up, {this->rows(), this->config().ffn, this->config().dim});
+    return own(Stage::gate_up,
+               {this->rows(), pitch_of(this->config().ffn), pitch_of(this->config().dim)});
   }
   // Whether the gradients of q and k are turned back in the kernel that makes them.
   bool turns_gradients() const {

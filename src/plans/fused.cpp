@@ -52,7 +52,9 @@ void FusedPlan<T>::block_forward(int layer) {
 
   this->linear(b.m, w.gate_up, b.gate_up);
   const Halves<T> ffn(b.gate_up, this->config().ffn);
-  launch(this->stream_, kernels::SiluUpForwardArgs<T>{.gate = ffn.gate, .up = ffn.up, .y = b.act});
+  launch(this->stream_,
+         kernels::SiluUpForwardArgs<T>{
+             .gate = with_gaps(ffn.gate), .up = with_gaps(ffn.up), .y = with_gaps(b.act)});
   this->made(layer, "activation", b.act);
   this->linear(b.act, w.down, branch_);
   add_norm(b.h, branch_, this->norm_weight(layer + 1), this->x(layer + 1), this->n(layer + 1),
@@ -76,9 +78,11 @@ void FusedPlan<T>::ffn_backward(int layer) {
   this->linear_backward(b.act, w.down, d, d_act_, g.down);
   this->made(layer, "d_activation", d_act_);
   const Halves<T> ffn(b.gate_up, this->config().ffn);  // becomes its own gradient
-  launch(this->stream_,
-         kernels::SiluUpBackwardArgs<T>{
-             .gate = ffn.gate, .up = ffn.up, .dy = d_act_, .dgate = ffn.gate, .dup = ffn.up});
+  launch(this->stream_, kernels::SiluUpBackwardArgs<T>{.gate = with_gaps(ffn.gate),
+                                                       .up = with_gaps(ffn.up),
+                                                       .dy = with_gaps(d_act_),
+                                                       .dgate = with_gaps(ffn.gate),
+                                                       .dup = with_gaps(ffn.up)});
   this->linear_backward(b.m, w.gate_up, b.gate_up, dn, g.gate_up);
   this->made(layer, "d_ffn_norm", dn);
   this->norm_backward(b.h, w.ffn_norm, b.r, dn, d, d, g.ffn_norm);
@@ -113,9 +117,14 @@ void FusedPlan<T>::attention_backward(int layer) {
 template <class T>
 void FusedPlan<T>::add_norm(Tensor<const T> x, Tensor<const T> branch, Tensor<const T> w,
                             Tensor<T> h, Tensor<T> y, Tensor<float> r) {
-  launch(this->stream_,
-         kernels::AddRmsNormForwardArgs<T>{
-             .x = x, .residual = branch, .w = w, .h = h, .y = y, .r = r, .eps = this->norm_eps()});
+  launch(this->stream_, kernels::AddRmsNormForwardArgs<T>{.x = with_gaps(x),
+                                                          .residual = with_gaps(branch),
+                                                          .w = with_gaps(w),
+                                                          .h = with_gaps(h),
+                                                          .y = with_gaps(y),
+                                                          .r = r,
+                                                          .eps = this->norm_eps(),
+                                                          .terms = x.cols});
 }
 
 template <class T>

@@ -74,8 +74,9 @@ void Plan<T>::place(Arena& arena) {
 template <class T>
 void Plan<T>::forward(const Batch& batch, bool gradient) {
   const int layers = config().layers;
-  launch(stream_, kernels::EmbeddingForwardArgs<T>{
-                      .tokens = batch.tokens, .table = setup_.weights.embedding, .y = x(0)});
+  launch(stream_, kernels::EmbeddingForwardArgs<T>{.tokens = batch.tokens,
+                                                   .table = with_gaps(setup_.weights.embedding),
+                                                   .y = with_gaps(x(0))});
   made("embedding", x(0));
   input_norm(0);
   for (int i = 0; i < layers; ++i) {
@@ -116,8 +117,8 @@ void Plan<T>::backward(const Batch& batch) {
   launch(stream_, kernels::EmbeddingBackwardArgs<T>{.order = batch.order,
                                                     .starts = batch.starts,
                                                     .ids = batch.ids,
-                                                    .dy = d_,
-                                                    .dtable = table});
+                                                    .dy = with_gaps(d_),
+                                                    .dtable = with_gaps(table)});
 }
 
 template <class T>
@@ -134,8 +135,12 @@ Tensor<T> Plan<T>::norm_gradient(int i) const {
 
 template <class T>
 void Plan<T>::norm(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<float> r) {
-  launch(stream_,
-         kernels::RmsNormForwardArgs<T>{.x = x, .w = w, .y = y, .r = r, .eps = norm_eps()});
+  launch(stream_, kernels::RmsNormForwardArgs<T>{.x = with_gaps(x),
+                                                 .w = with_gaps(w),
+                                                 .y = with_gaps(y),
+                                                 .r = r,
+                                                 .eps = norm_eps(),
+                                                 .terms = x.cols});
 }
 
 template <class T>
@@ -144,15 +149,16 @@ void Plan<T>::norm_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const f
                             Tensor<T> y) {
   const int64_t column = dw.data - setup_.vector_gradients.data;
   launch(stream_, kernels::RmsNormBackwardArgs<T>{
-                      .x = x,
-                      .w = w,
+                      .x = with_gaps(x),
+                      .w = with_gaps(w),
                       .r = r,
-                      .dy = dy,
-                      .add = add,
-                      .dx = dx,
-                      .y = y,
-                      .partials = matrix_of(partials_.data + column, partials_.rows, dw.cols,
-                                            partials_.ld)});
+                      .dy = with_gaps(dy),
+                      .add = with_gaps(add),
+                      .dx = with_gaps(dx),
+                      .y = with_gaps(y),
+                      .partials = with_gaps(matrix_of(partials_.data + column, partials_.rows,
+                                                      dw.cols, partials_.ld)),
+                      .terms = x.cols});
 }
 
 template <class T>
@@ -176,24 +182,29 @@ void Plan<T>::linear_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const
 
 template <class T>
 void Plan<T>::linear(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<const T> addend) {
-  if (own(Stage::product, {y.rows, y.cols, x.cols}))
-    launch(stream_, kernels::GemmArgs<T, false, true>{.a = x, .b = w, .c = y, .residual = addend});
+  if (own(Stage::product, {y.rows, pitch_of(y.cols), pitch_of(x.cols)}))
+    launch(stream_, kernels::GemmArgs<T, false, true>{.a = with_gaps(x),
+                                                      .b = whole_weight(w),
+                                                      .c = with_gaps(y),
+                                                      .residual = with_gaps(addend)});
   else
     cria::linear(stream_, setup_.precision, x, w, y, addend);
 }
 
 template <class T>
 void Plan<T>::linear_dw(Tensor<const T> x, Tensor<const T> dy, Tensor<T> dw) {
-  if (own(Stage::product, {dw.rows, dw.cols, x.rows}))
-    launch(stream_, kernels::GemmArgs<T, true, false>{.a = dy, .b = x, .c = dw});
+  if (own(Stage::product, {pitch_of(dw.rows), pitch_of(dw.cols), x.rows}))
+    launch(stream_, kernels::GemmArgs<T, true, false>{
+                        .a = with_gaps(dy), .b = with_gaps(x), .c = whole_weight(dw)});
   else
     cria::linear_dw(stream_, setup_.precision, dy, x, dw);
 }
 
 template <class T>
 void Plan<T>::linear_dx(Tensor<const T> dy, Tensor<const T> w, Tensor<T> dx) {
-  if (own(Stage::product, {dx.rows, dx.cols, dy.cols}))
-    launch(stream_, kernels::GemmArgs<T, false, false>{.a = dy, .b = w, .c = dx});
+  if (own(Stage::product, {dx.rows, pitch_of(dx.cols), pitch_of(dy.cols)}))
+    launch(stream_, kernels::GemmArgs<T, false, false>{
+                        .a = with_gaps(dy), .b = whole_weight(w), .c = with_gaps(dx)});
   else
     cria::linear_dx(stream_, setup_.precision, dy, w, dx);
 }

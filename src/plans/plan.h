@@ -123,6 +123,12 @@ class Plan {
                     config().head_pitch());
   }
 
+  // The same with the gaps behind them, which kernels may read and write as heads of zeros.
+  template <class E>
+  Tensor<E> whole_heads(Tensor<E> rows, int heads) const {
+    return with_gaps(heads_in_rows(rows, heads));
+  }
+
   // Tells whoever watches about a tensor of block `layer`, or of the ends.
   void made(int layer, const char* what, Tensor<const T> t);
   void made(const std::string& name, Tensor<const T> t);

@@ -40,7 +40,7 @@ Tensor<T> ScoresPlan<T>::take_scores(Arena& arena) const {
 
 template <class T>
 void ScoresPlan<T>::copy_heads(Tensor<const T> x, Tensor<T> y) {
-  launch(this->stream_, kernels::CopyHeadsArgs<T>{x, y});
+  launch(this->stream_, kernels::CopyHeadsArgs<T>{with_gaps(x), with_gaps(y)});
 }
 
 template <class T>

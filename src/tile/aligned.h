@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "tile/kernel.h"
 
@@ -28,6 +29,20 @@ Access access_of(Args args) {
     whole = whole && t.cols % step == 0;
   });
   return !aligned ? Access::kElements : whole ? Access::kVectors : Access::kCutVectors;
+}
+
+// Whether TMA can read and write these operands. NOTE: it writes whole 16 bytes, also where a row
+// ends amid them (seen on an H200): such a row is given with the gap behind it, or not to TMA. What
+// it writes has the kernel's element type.
+template <class Args>
+bool suits_tma(Args args) {
+  bool whole = true;
+  args.operands([&](const char*, auto& t, auto...) {
+    using T = std::remove_reference_t<decltype(*t.data)>;
+    if (std::is_same_v<T, typename Args::Element>)
+      whole = whole && t.cols * static_cast<int64_t>(sizeof(T)) % 16 == 0;
+  });
+  return whole && access_of(args) != Access::kElements;
 }
 
 // That of the instantiation which a launch of K runs. What TMA moves is cut without further ado, so

@@ -19,7 +19,7 @@ struct Binding {
   static bool fits(const Args& args, int compute_capability) {
     if (tile::shared_bytes<K>() > largest_shared_bytes(compute_capability)) return false;
     if constexpr (K::traits.lowering == tile::Lowering::kHopper)
-      return compute_capability == 90 && tile::access_of(args) != tile::Access::kElements;
+      return compute_capability == 90 && tile::suits_tma(args);
     return true;
   }
 

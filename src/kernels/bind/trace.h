@@ -15,8 +15,7 @@ struct Binding {
   static constexpr bool wanted = true;
   // As on the GPU that is traced: TMA needs aligned operands.
   static bool fits(const Args& args, int) {
-    return K::traits.lowering != tile::Lowering::kHopper ||
-           tile::access_of(args) != tile::Access::kElements;
+    return K::traits.lowering != tile::Lowering::kHopper || tile::suits_tma(args);
   }
   static void run(void* context, const Args& args) {
     tile::trace<K>(args, *static_cast<tile::Trace*>(context));
