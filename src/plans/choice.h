@@ -14,12 +14,14 @@ namespace cria {
 enum class Stage {
   qkv,               // x [q | k | v]ᵀ, q and k turned
   gate_up,           // silu(x gateᵀ) (x upᵀ), and its backward pass, which wants what it keeps
-  product,           // any other product
-  weight_gradients,  // of a block, in one launch; the sizes are the largest one's
+  linear,            // any other x wᵀ
+  linear_dx,         // dy w
+  linear_dw,         // dyᵀ x
+  weight_gradients,  // all of a block, in one launch: as many rows of width n as its weights have
 };
 const char* name_of(Stage stage);
 
-// c [m, n] of k terms each. Of gate and up, n is the width of one.
+// c [m, n] of k terms each, gaps included. Of gate and up, n is the width of one.
 struct StageSizes {
   int64_t m, n, k;
   double terms() const { return double(m) * double(n) * double(k); }
@@ -33,7 +35,15 @@ struct Choice {
   std::string why;
 };
 
-// The same for the same sizes, element type and device, whatever was tuned: it changes bits.
-Choice choose(Stage stage, StageSizes sizes, DType dtype, Device device, int head_dim);
+// What the rules know of a device.
+struct Chooser {
+  Backend backend;
+  int cores;
+  DType dtype;
+  int head_dim;
+
+  // The same for the same sizes, element type and device, whatever was tuned: it changes bits.
+  Choice choose(Stage stage, StageSizes sizes) const;
+};
 
 }  // namespace cria

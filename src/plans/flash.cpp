@@ -211,8 +211,10 @@ kernels::AttentionBackwardQkvArgs<T> FlashPlan<T>::attention_gradients(int layer
 
 template <class T>
 void FlashPlan<T>::weight_gradient(Tensor<const T> dy, Tensor<const T> x, Tensor<T> dw) {
-  const Tensor<T> largest = this->setup_.gradients.layers[0].gate_up;
-  if (own(Stage::weight_gradients, {largest.rows, pitch_of(largest.cols), this->rows()})) {
+  const ModelConfig& c = this->config();
+  const int64_t dim = pitch_of(c.dim);  // all of a block's weights have it as one of their sides
+  const int64_t others = c.qkv_width() + c.query_width() + c.gate_up_width() + pitch_of(c.ffn);
+  if (own(Stage::weight_gradients, {others, dim, this->rows()})) {
     require(grouped_ < kernels::kGemmParts, "a block has more weights than a launch takes");
     group_.parts[grouped_++] = {with_gaps(dy), with_gaps(x), whole_weight(dw)};
   } else {
@@ -222,8 +224,7 @@ void FlashPlan<T>::weight_gradient(Tensor<const T> dy, Tensor<const T> x, Tensor
 
 template <class T>
 bool FlashPlan<T>::own(Stage stage, StageSizes sizes) {
-  const Choice choice =
-      choose(stage, sizes, dtype_of<T>, this->stream_.device(), this->config().head_dim);
+  const Choice choice = chooser_.choose(stage, sizes);
   this->note(choice);
   return choice.own;
 }

@@ -73,6 +73,8 @@ class FlashPlan final : public Plan<T> {
     return own_d_o_.data ? own_d_o_
                          : matrix_of(this->dn_.data, this->rows(), this->config().query_width());
   }
+  const Chooser chooser_{this->stream_.device().backend, describe(this->stream_.device()).cores,
+                         dtype_of<T>, this->config().head_dim};
   bool one_pass_ = false;              // all gradients of attention in one kernel
   Tensor<float> delta_;                // [B H, T]
   Tensor<float> so_far_;               // [2 B G, S', K], if one pass sees S' keys several times

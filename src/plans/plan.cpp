@@ -182,7 +182,7 @@ void Plan<T>::linear_backward(Tensor<const T> x, Tensor<const T> w, Tensor<const
 
 template <class T>
 void Plan<T>::linear(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<const T> addend) {
-  if (own(Stage::product, {y.rows, pitch_of(y.cols), pitch_of(x.cols)}))
+  if (own(Stage::linear, {y.rows, pitch_of(y.cols), pitch_of(x.cols)}))
     launch(stream_, kernels::GemmArgs<T, false, true>{.a = with_gaps(x),
                                                       .b = whole_weight(w),
                                                       .c = with_gaps(y),
@@ -193,7 +193,7 @@ void Plan<T>::linear(Tensor<const T> x, Tensor<const T> w, Tensor<T> y, Tensor<c
 
 template <class T>
 void Plan<T>::linear_dw(Tensor<const T> x, Tensor<const T> dy, Tensor<T> dw) {
-  if (own(Stage::product, {pitch_of(dw.rows), pitch_of(dw.cols), x.rows}))
+  if (own(Stage::linear_dw, {pitch_of(dw.rows), pitch_of(dw.cols), x.rows}))
     launch(stream_, kernels::GemmArgs<T, true, false>{
                         .a = with_gaps(dy), .b = with_gaps(x), .c = whole_weight(dw)});
   else
@@ -202,7 +202,7 @@ void Plan<T>::linear_dw(Tensor<const T> x, Tensor<const T> dy, Tensor<T> dw) {
 
 template <class T>
 void Plan<T>::linear_dx(Tensor<const T> dy, Tensor<const T> w, Tensor<T> dx) {
-  if (own(Stage::product, {dx.rows, pitch_of(dx.cols), pitch_of(dy.cols)}))
+  if (own(Stage::linear_dx, {dx.rows, pitch_of(dx.cols), pitch_of(dy.cols)}))
     launch(stream_, kernels::GemmArgs<T, false, false>{
                         .a = with_gaps(dy), .b = whole_weight(w), .c = with_gaps(dx)});
   else
