@@ -144,8 +144,8 @@ void DurableFile::write(std::string_view bytes) {
 void DurableFile::send() {
   const auto sync = [&](int64_t begin, int64_t end, unsigned how) {
     if (::sync_file_range(file_, begin, end - begin, how) == 0) return;
-    // A file system without it does all in commit(). What it has told here, it does not tell again.
-    if (errno != EINVAL && errno != ENOSYS && errno != ESPIPE && errno != EOPNOTSUPP)
+    // What the disk has told here, it does not tell again in commit(), which does the rest.
+    if (errno == EIO || errno == ENOSPC || errno == EDQUOT)
       give_up("free space or choose another place");
   };
   sync(sent_, written_, SYNC_FILE_RANGE_WRITE);

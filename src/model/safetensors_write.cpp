@@ -60,7 +60,10 @@ void write_safetensors(const std::filesystem::path& path,
   file.write({reinterpret_cast<const char*>(&header_size), sizeof header_size});
   file.write(header);
   for (const auto& tensor : tensors) {
-    tensor.each_part([&](int64_t, std::span<const float> values) {
+    size_t written = 0;
+    tensor.each_part([&](int64_t first, std::span<const float> values) {
+      require(static_cast<size_t>(first) == written, "parts of a tensor do not follow each other");
+      written += values.size();
       if (type == DType::f32)
         file.write({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
       else if (type == DType::bf16)
@@ -68,6 +71,7 @@ void write_safetensors(const std::filesystem::path& path,
       else
         write_floats<f16>(file, values);
     });
+    require(written == tensor.size(), "the parts of a tensor are not all of it");
   }
   file.commit();
 }

@@ -1,7 +1,6 @@
 #include "model/weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 #include <utility>
 

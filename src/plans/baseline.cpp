@@ -45,14 +45,15 @@ void BaselinePlan<T>::block_forward(int layer) {
   const auto v = this->heads_in_rows(b.v, c.kv_heads);
   this->rope(q, q);
   this->rope(k, k);
-  this->made(layer, "q", b.q), this->made(layer, "k", b.k), this->made(layer, "v", b.v);
+  this->made_heads(layer, "q", b.q), this->made_heads(layer, "k", b.k),
+      this->made_heads(layer, "v", b.v);
 
   this->copy_heads(q, b.apart.q);
   this->copy_heads(k, b.apart.k);
   this->copy_heads(v, b.apart.v);
   this->attend(b.apart, b.weights, b.o_apart);
   this->copy_heads(b.o_apart, this->heads_in_rows(b.o, c.heads));
-  this->made(layer, "attention", b.o);
+  this->made_heads(layer, "attention", b.o);
 
   this->linear(b.o, w.o, b.h);
   add(this->x(layer), b.h);
@@ -111,7 +112,7 @@ void BaselinePlan<T>::attention_backward(int layer) {
   const Tensor<T> d = this->d_, dn = this->dn_;
 
   this->linear_backward(b.o, w.o, d, d_o_, g.o);
-  this->made(layer, "d_attention", d_o_);
+  this->made_heads(layer, "d_attention", d_o_);
   this->copy_heads(this->heads_in_rows(d_o_, c.heads), d_o_apart_);
   this->attend_backward(b.apart, b.weights, d_o_apart_, d_apart_);
 
@@ -122,7 +123,8 @@ void BaselinePlan<T>::attention_backward(int layer) {
   this->copy_heads(d_apart_.v, this->heads_in_rows(d_v_, c.kv_heads));
   this->rope_backward(d_q, d_q);
   this->rope_backward(d_k, d_k);
-  this->made(layer, "d_q", d_q_), this->made(layer, "d_k", d_k_), this->made(layer, "d_v", d_v_);
+  this->made_heads(layer, "d_q", d_q_), this->made_heads(layer, "d_k", d_k_),
+      this->made_heads(layer, "d_v", d_v_);
 
   this->linear_backward(this->n(layer), w.q, d_q_, dn, g.q);
   this->linear_backward(this->n(layer), w.k, d_k_, branch_, g.k);

@@ -42,7 +42,7 @@ struct Chooser {
   DType dtype;
   int head_dim;
 
-  // The same for the same sizes, element type and device, whatever was tuned: it changes bits.
+  // The same for the same sizes, heads, element type and device, whatever was tuned: it changes bits.
   Choice choose(Stage stage, StageSizes sizes) const;
 };
 

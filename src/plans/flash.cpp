@@ -31,9 +31,9 @@ void FlashPlan<T>::place(Arena& arena) {
     b.h = take(c.dim);
     b.r = matrix_of(arena.take<float>(this->rows()), this->rows(), 1);
     b.gate_up = keeps ? take(c.gate_up_width()) : first.gate_up;
-    b.act = &b == &first || (keeps && own_gate_up()) ? take(c.ffn) : first.act;
+    b.act = &b == &first || (keeps && gate_up_choice().own) ? take(c.ffn) : first.act;
   }
-  const bool gaps = has_gaps(c);
+  const bool gaps = c.dim != pitch_of(c.dim) || c.head_dim != c.head_pitch();
   own_n_ = gaps || c.query_width() < c.dim ? take(c.dim) : Tensor<T>{};
   d_qkv_ = take(c.qkv_width());
   own_d_o_ = gaps || c.query_width() > c.dim ? take(c.query_width()) : Tensor<T>{};
@@ -65,8 +65,8 @@ void FlashPlan<T>::block_forward(int layer) {
     this->linear(this->n(layer), w.qkv, b.qkv);
     this->rope(heads.q_and_k(), heads.q_and_k());
   }
-  this->made(layer, "q", heads.q_rows()), this->made(layer, "k", heads.k_rows());
-  this->made(layer, "v", heads.v_rows());
+  this->made_heads(layer, "q", heads.q_rows()), this->made_heads(layer, "k", heads.k_rows());
+  this->made_heads(layer, "v", heads.v_rows());
   launch(this->stream_, kernels::AttentionForwardArgs<T>{.q = with_gaps(heads.q()),
                                                          .k = with_gaps(heads.k()),
                                                          .v = with_gaps(heads.v()),
@@ -74,7 +74,7 @@ void FlashPlan<T>::block_forward(int layer) {
                                                          .lse = b.lse,
                                                          .scale = this->attention_scale(),
                                                          .precision = this->dot_precision()});
-  this->made(layer, "attention", b.o);
+  this->made_heads(layer, "attention", b.o);
   this->linear(b.o, w.o, b.h, this->x(layer));
   this->made(layer, "residual", b.h);
 
@@ -166,7 +166,7 @@ void FlashPlan<T>::attention_backward(int layer) {
   const PackedHeads<T> d_heads(c, this->setup_.batch, this->setup_.seq, d_qkv_);
 
   this->linear_dx(d_h_, w.o, d_o());
-  this->made(layer, "d_attention", d_o());
+  this->made_heads(layer, "d_attention", d_o());
   weight_gradient(d_h_, b.o, g.o);
   const auto all = attention_gradients(layer);
   if (one_pass_) {
@@ -176,8 +176,9 @@ void FlashPlan<T>::attention_backward(int layer) {
     launch(this->stream_, kernels::AttentionBackwardKvArgs<T>{all, delta_, all.dk, all.dv});
   }
   if (!turns_gradients()) this->rope_backward(d_heads.q_and_k(), d_heads.q_and_k());
-  this->made(layer, "d_q", d_heads.q_rows()), this->made(layer, "d_k", d_heads.k_rows());
-  this->made(layer, "d_v", d_heads.v_rows());
+  this->made_heads(layer, "d_q", d_heads.q_rows()),
+      this->made_heads(layer, "d_k", d_heads.k_rows());
+  this->made_heads(layer, "d_v", d_heads.v_rows());
 
   this->linear_dx(d_qkv_, w.qkv, dn);
   this->made(layer, "d_norm", dn);

@@ -26,10 +26,10 @@ class FlashPlan final : public Plan<T> {
   // one launch when the block ends.
   void weight_gradient(Tensor<const T> dy, Tensor<const T> x, Tensor<T> dw);
   bool own(Stage stage, StageSizes sizes) override;
-  // Of gate and up. Never changes, unlike what it notes.
-  bool own_gate_up() {
-    return own(Stage::gate_up,
-               {this->rows(), pitch_of(this->config().ffn), pitch_of(this->config().dim)});
+  Choice gate_up_choice() const { return chooser_.choose(Stage::gate_up, gate_up_sizes()); }
+  bool own_gate_up() { return own(Stage::gate_up, gate_up_sizes()); }
+  StageSizes gate_up_sizes() const {
+    return {this->rows(), pitch_of(this->config().ffn), pitch_of(this->config().dim)};
   }
   // Whether the gradients of q and k are turned back in the kernel that makes them.
   bool turns_gradients() const {
@@ -40,8 +40,8 @@ class FlashPlan final : public Plan<T> {
   void activate(int layer, bool keep);
   // A norm is needed by one product only. It lies where the next tensor of its size will be
   // written, so that a cache need not write it to memory: n(i) in o, that of h in x(i + 1). The
-  // backward pass makes both again, n(i) where q, k and v have been. Where rows or heads have gaps,
-  // which must stay zero, only tensors of one width share memory.
+  // backward pass makes both again, n(i) where q, k and v have been. Where rows of width D or
+  // heads have gaps, which must stay zero, only tensors of one width share memory.
   bool keeps_norms() const override { return false; }
   Tensor<T> n(int i) const override {
     return i == this->config().layers ? Plan<T>::n(i) : norm_in(blocks_[i].o);

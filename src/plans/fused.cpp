@@ -38,13 +38,13 @@ void FusedPlan<T>::block_forward(int layer) {
   const PackedHeads<T> heads(c, this->setup_.batch, this->setup_.seq, qkv_);
 
   this->linear(this->n(layer), w.qkv, qkv_);
-  this->made(layer, "v", heads.v_rows());
+  this->made_heads(layer, "v", heads.v_rows());
   this->rope(heads.q(), b.apart.q);
   this->rope(heads.k(), b.apart.k);
   this->copy_heads(heads.v(), b.apart.v);
   this->attend(b.apart, b.weights, o_apart_);
   this->copy_heads(o_apart_, this->heads_in_rows(b.o, c.heads));
-  this->made(layer, "attention", b.o);
+  this->made_heads(layer, "attention", b.o);
 
   this->linear(b.o, w.o, branch_);
   add_norm(this->x(layer), branch_, w.ffn_norm, b.h, b.m, b.r);
@@ -99,7 +99,7 @@ void FusedPlan<T>::attention_backward(int layer) {
   const Tensor<T> d = this->d_, dn = this->dn_;
 
   this->linear_backward(b.o, w.o, d, d_o_, g.o);
-  this->made(layer, "d_attention", d_o_);
+  this->made_heads(layer, "d_attention", d_o_);
   this->copy_heads(this->heads_in_rows(d_o_, c.heads), o_apart_);
   this->attend_backward(b.apart, b.weights, o_apart_, d_apart_);
 
@@ -107,8 +107,9 @@ void FusedPlan<T>::attention_backward(int layer) {
   this->rope_backward(d_apart_.q, d_heads.q());
   this->rope_backward(d_apart_.k, d_heads.k());
   this->copy_heads(d_apart_.v, d_heads.v());
-  this->made(layer, "d_q", d_heads.q_rows()), this->made(layer, "d_k", d_heads.k_rows());
-  this->made(layer, "d_v", d_heads.v_rows());
+  this->made_heads(layer, "d_q", d_heads.q_rows()),
+      this->made_heads(layer, "d_k", d_heads.k_rows());
+  this->made_heads(layer, "d_v", d_heads.v_rows());
   this->linear_backward(this->n(layer), w.qkv, qkv_, dn, g.qkv);
   this->made(layer, "d_norm", dn);
   this->norm_backward(this->x(layer), w.attention_norm, this->r(layer), dn, d, d, g.attention_norm);

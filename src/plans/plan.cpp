@@ -66,6 +66,7 @@ void Plan<T>::place(Arena& arena) {
   losses_ = matrix_of(arena.take<float>(rows()), rows(), 1);
   d_ = take(arena, dim);
   dn_ = take(arena, dim);
+  // What lies between the norms' columns stays zero.
   const int shares = kernels::rmsnorm_shares(arena.device(), rows());
   const int vectors = setup_.vector_gradients.cols;
   partials_ = matrix_of(arena.take<float>(int64_t{shares} * vectors), shares, vectors);
@@ -97,9 +98,6 @@ void Plan<T>::forward(const Batch& batch, bool gradient) {
 template <class T>
 void Plan<T>::backward(const Batch& batch) {
   const int layers = config().layers;
-  // What lies between the norms' weights is never written, and must add up to nothing.
-  if ((2 * layers + 1) * config().dim != partials_.cols)
-    stream_.fill(partials_.data, 0, partials_.bytes());
   made("d_logits", logits_);
   linear_backward(n(layers), setup_.weights.head, logits_, dn_, setup_.gradients.head);
   made("d_final_norm", dn_);
@@ -218,6 +216,22 @@ void Plan<T>::note(const Choice& choice) {
 }
 
 template <class T>
+void Plan<T>::made_heads(int layer, const char* what, Tensor<const T> t) {
+  if (!watch_) return;
+  const int pitch = config().head_pitch(), heads = t.cols / pitch, width = config().head_dim;
+  watch_({"layers." + std::to_string(layer) + "." + what,
+          dtype_of<T>,
+          t.data,
+          t.rows,
+          heads * width,
+          {.outer = t.rows,
+           .middle = heads,
+           .inner = width,
+           .outer_step = t.ld,
+           .middle_step = pitch}});
+}
+
+template <class T>
 void Plan<T>::made(int layer, const char* what, Tensor<const T> t) {
   if (watch_) made("layers." + std::to_string(layer) + "." + what, t);
 }
@@ -253,7 +267,8 @@ const std::string& find_plan(std::string_view name) {
 
 void check_step_size(std::string_view plan, const ModelConfig& config, int batch, int seq) {
   const double tokens = double(batch) * seq, dim = pitch_of(config.dim);
-  if (2 * tokens * config.heads > kMostSize)
+  const double rows = std::max(2.0 * tokens, double(batch) * pitch_of(int64_t{seq}));
+  if (rows * config.heads > kMostSize)
     fail_f(
         "{} sequences of {} tokens with {} heads are more rows than kernels can count ({}): make "
         "batch or seq smaller",

@@ -131,6 +131,7 @@ class Plan {
 
   // Tells whoever watches about a tensor of block `layer`, or of the ends.
   void made(int layer, const char* what, Tensor<const T> t);
+  void made_heads(int layer, const char* what, Tensor<const T> t);  // without their gaps
   void made(const std::string& name, Tensor<const T> t);
 
   // Whether a stage is done by a kernel of cria's own, and notes it; else by the library's product

@@ -7,7 +7,6 @@
 #include "kernels/adamw.h"
 #include "kernels/launch.h"
 #include "kernels/reduction.h"
-#include "kernels/rope.h"
 #include "kernels/shares.h"
 #include "runtime/event.h"
 #include "runtime/graph.h"
@@ -129,7 +128,8 @@ TrainerOf<T>::TrainerOf(const TrainerOptions& o)
       activations_(o.device),
       signal_(o.device, sizeof(int32_t)),
       phases_{Event(o.device), Event(o.device), Event(o.device), Event(o.device)} {
-  // Gaps between weights are zero and stay so: nothing writes their gradients.
+  // Gaps in and between weights are zero and stay so: products write zeros to their gradients, and
+  // nothing else writes there.
   for (Buffer* b : {&weights_, &rest_, &m_, &v_, &gradients_, &sum_, &signal_}) b->fill_bytes(0);
   auto take = [&](int count) { return vector_of(scalars_.take<float>(count), count); };
   loss_ = take(1), losses_sum_ = take(1), evaluated_ = take(1), norm2_ = take(1);
@@ -412,8 +412,8 @@ void TrainerOf<T>::draw(uint64_t seed, int64_t begin, int64_t count, T* weights,
 }
 
 // A piece of the weights on its way to a device: one is copied while the next is drawn.
-struct Stage {
-  Stage(Device device, bool splits)
+struct PinnedPiece {
+  PinnedPiece(Device device, bool splits)
       : weights(device, kPiece * (splits ? sizeof(bf16) : sizeof(float))),
         rest(device, splits ? kPiece * sizeof(int16_t) : 0),
         copied(device) {}
@@ -429,10 +429,10 @@ void TrainerOf<T>::initialise(uint64_t seed) {
   steps_ = 0;
   if (options_.device.backend == Backend::cpu)
     return draw(seed, 0, map_.size(), weights_.as<T>(), rest_.as<int16_t>());
-  Stage stages[] = {{options_.device, kSplits}, {options_.device, kSplits}};
+  PinnedPiece pieces[] = {{options_.device, kSplits}, {options_.device, kSplits}};
   by_pieces(map_.size(), [&](int64_t begin, int64_t count) {
     const int64_t number = begin / kPiece;
-    Stage& now = stages[number % 2];
+    PinnedPiece& now = pieces[number % 2];
     if (number >= 2) now.copied.synchronize();
     T* weights = now.weights.as<T>();
     int16_t* rest = now.rest.as<int16_t>();

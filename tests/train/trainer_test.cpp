@@ -309,11 +309,10 @@ TEST_P(TrainerTest, GapsAreZerosAndStaySo) {
       }
       int tensors = 0;
       trainer->watch(views[0], [&](const Made& made) {
-        if (made.runs.outer > 1) return;  // a gradient of heads
-        const int gap = pitch_of(made.cols) - made.cols;
-        Made behind = made;  // the gaps behind its rows
-        behind.data = static_cast<const char*>(made.data) + made.cols * size_of(made.dtype);
-        behind.cols = gap, behind.runs.inner = gap;
+        const int64_t width = made.runs.inner, gap = pitch_of(width) - width;
+        Made behind = made;  // the gaps behind its rows or heads
+        behind.data = static_cast<const char*>(made.data) + width * size_of(made.dtype);
+        behind.runs.inner = gap;
         const KeptTensor kept = keep_tensor(trainer->stream(), behind);
         for (const double x : kept.values)
           ASSERT_EQ(x, 0) << plan << " " << name_of(dtype) << ": " << made.name;
