@@ -172,7 +172,7 @@ const bool wide = kernel_test<5>(
     kTrainingTypes);
 
 // The first configuration that fits is what runs untuned.
-TEST(AttentionBackwardWide, IsMultipliedAsNarrowerHeadsAre) {
+TEST(AttentionBackwardWide, AreMultipliedAsNarrowerHeadsIn_tf32_and_bf16) {
   const auto names = []<class T>(T, auto precision, int head_dim, auto args) {
     args.q = args.dout = batch_of<const T>(nullptr, 2, 200, head_dim);
     args.k = args.v = batch_of<const T>(nullptr, 2, 200, head_dim);
