@@ -1,5 +1,6 @@
 #include "cli/program.h"
 
+#include <execinfo.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -85,6 +86,10 @@ int parse_and_run(const Program& what, int argc, char** argv) {
 }  // namespace
 
 int run_program(const Program& program, int argc, char** argv) {
+  // NOTE: the C library looks for the unwinder when an error first crosses one of its frames, and gives
+  // up if there is no memory left to find it. backtrace() makes it look now.
+  void* frame = nullptr;
+  ::backtrace(&frame, 1);
   // One line on stderr. There is nobody to tell when that fails.
   const auto complain = [&](const std::string& text) {
     std::fputs(fmt::format("{}: {}\n", program.name, text).c_str(), stderr);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -262,7 +263,8 @@ TEST_F(Hostile, LittleMemoryIsNoCrash) {
     GTEST_SKIP() << "OpenBLAS tries without end to get memory that it is refused";
   // With less, the system cannot lay the program itself out: with kernels for GPUs it is large.
   const int program_mib = static_cast<int>(std::filesystem::file_size(cria_program()) >> 20);
-  for (int mib = 48 + program_mib; mib <= 120 + program_mib; mib += 2) {
+  const int least = std::max(60, 48 + program_mib) / 2 * 2;
+  for (int mib = least; mib <= least + 80; mib += 2) {
     const std::string command = "ulimit -v " + std::to_string(mib * 1024) + "; exec " +
                                 quoted(cria_program()) + " " + kTrain + "--steps 1 > " +
                                 quoted(file("out")) + " 2> " + quoted(file("err"));

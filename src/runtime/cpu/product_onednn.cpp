@@ -32,7 +32,7 @@ class OneThread {
 // NOTE: while oneDNN 2.6 makes the code of its first product, it writes to memory that it may not
 // have got, and dies; some 4 MiB were needed.
 bool check_memory() {
-  constexpr size_t kBytes = size_t{32} << 20;
+  constexpr size_t kBytes = size_t{128} << 20;
   void* memory =
       ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
