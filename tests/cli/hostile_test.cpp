@@ -264,7 +264,7 @@ TEST_F(Hostile, LittleMemoryIsNoCrash) {
   // With less, the system cannot lay the program itself out: with kernels for GPUs it is large.
   const int program_mib = static_cast<int>(std::filesystem::file_size(cria_program()) >> 20);
   const int least = std::max(60, 48 + program_mib) / 2 * 2;
-  for (int mib = least; mib <= least + 160; mib += 4) {
+  for (int mib = least; mib <= least + 80; mib += 2) {
     const std::string command = "ulimit -v " + std::to_string(mib * 1024) + "; exec " +
                                 quoted(cria_program()) + " " + kTrain + "--steps 1 > " +
                                 quoted(file("out")) + " 2> " + quoted(file("err"));
